@@ -1,0 +1,42 @@
+# The front door. Each target installs the Debian packages that are missing, configures and builds.
+JOBS ?= $(shell nproc)
+
+.PHONY: build demo test test-sanitize test-clang lint format bench fuzz clean
+build:
+	@scripts/setup build
+	@cmake --preset release -DMAGVA_TESTS=OFF >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+
+demo: build
+	@scripts/setup demo
+	build/magva reproduce ionosphere --out results
+
+test:
+	@scripts/setup build test
+	@cmake --preset release -DMAGVA_TESTS=ON >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+	ctest --test-dir build --output-on-failure -j $(JOBS)
+
+test-sanitize:
+	@scripts/setup build test
+	@cmake --preset sanitize >/dev/null
+	@cmake --build --preset sanitize -j $(JOBS)
+	ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
+
+test-clang:
+	@scripts/setup build test clang
+	@cmake --preset clang >/dev/null
+	@cmake --build --preset clang -j $(JOBS)
+	ctest --test-dir build-clang --output-on-failure -j $(JOBS)
+
+lint:
+	@scripts/setup build test clang
+	@cmake --preset clang >/dev/null
+	scripts/lint build-clang
+
+format:
+	@scripts/setup clang
+	git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+
+clean:
+	rm -rf build build-*

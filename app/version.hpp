@@ -1,0 +1,7 @@
+#pragma once
+
+namespace magva {
+
+const char* version();
+
+}  // namespace magva

@@ -1,0 +1,10 @@
+include(CMakePackageConfigHelpers)
+install(TARGETS magva EXPORT magva_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS magva_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY include/magva DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT magva_targets NAMESPACE magva:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/magva)
+configure_package_config_file(cmake/magva-config.cmake.in ${PROJECT_BINARY_DIR}/magva-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/magva)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/magva-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/magva-config.cmake ${PROJECT_BINARY_DIR}/magva-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/magva)

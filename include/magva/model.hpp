@@ -1,0 +1,98 @@
+#pragma once
+// How a posterior enters the engine: its dimension, and its log density and gradient for a batch of draws.
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "magva/types.hpp"
+#include "magva/workers.hpp"
+
+namespace magva {
+
+/// Memory that a model needs while it evaluates. Made once per fit, so that an iteration allocates nothing.
+struct Scratch {
+  virtual ~Scratch() = default;
+};
+
+/// What one evaluation may use besides the model's own data.
+struct Evaluation {
+  Scratch& scratch;             ///< from this model's make_scratch, never shared by concurrent evaluations
+  Workers& workers;             ///< threads that the model may use
+  std::uint64_t iteration = 0;  ///< names the minibatch, where the model works on one
+};
+
+/// An unnormalised log posterior density log h(theta) = log p(theta) + log p(x | theta).
+///
+/// The contract: `evaluate` is called with one column of `theta` a draw, at most as many columns as the scratch
+/// was made for, and fills `log_density(s)` and column s of `gradient` for each. It keeps every constant, so that
+/// the ELBO bounds log p(x). A draw outside the support, or that the model cannot evaluate, gets a non-finite
+/// log density: the engine rejects and counts it. It does not throw for such a draw, does not allocate, and its
+/// results do not depend on the number of workers nor on which other draws are in the batch's other columns.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual Index dimension() const = 0;
+  virtual void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                        Evaluation& evaluation) const = 0;
+
+  virtual std::unique_ptr<Scratch> make_scratch(Index /*max_draws*/) const {
+    return std::make_unique<Scratch>();
+  }
+  /// A point from which a search may start.
+  virtual Vector start() const { return Vector::Zero(dimension()); }
+  virtual std::string parameter_name(Index i) const { return "theta[" + std::to_string(i + 1) + "]"; }
+};
+
+/// A type with the two functions that every posterior has.
+template <class M>
+concept LogDensity = requires(const M m, ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                              Evaluation& evaluation) {
+  { m.dimension() } -> std::convertible_to<Index>;
+  m.evaluate(theta, log_density, gradient, evaluation);
+};
+
+/// A LogDensity behind the virtual interface: one virtual call a batch.
+template <LogDensity M>
+class ErasedModel final : public Model {
+ public:
+  explicit ErasedModel(M model) : model_(std::move(model)) {}
+  Index dimension() const override { return model_.dimension(); }
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                Evaluation& evaluation) const override {
+    model_.evaluate(theta, log_density, gradient, evaluation);
+  }
+
+ private:
+  M model_;
+};
+
+template <LogDensity M>
+ErasedModel<M> erase(M model) {
+  return ErasedModel<M>(std::move(model));
+}
+
+/// Lifts a plain function of one theta, `double f(ConstVectorRef theta, VectorRef gradient)`.
+template <class F>
+class LiftedDensity {
+ public:
+  LiftedDensity(Index dimension, F f) : dimension_(dimension), f_(std::move(f)) {}
+  Index dimension() const { return dimension_; }
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient, Evaluation&) const {
+    for (Index s = 0; s < theta.cols(); ++s) log_density(s) = f_(theta.col(s), gradient.col(s));
+  }
+
+ private:
+  Index dimension_;
+  F f_;
+};
+
+template <class F>
+  requires std::is_invocable_r_v<double, const F&, ConstVectorRef, VectorRef>
+ErasedModel<LiftedDensity<F>> lift(Index dimension, F f) {
+  return erase(LiftedDensity<F>(dimension, std::move(f)));
+}
+
+}  // namespace magva
