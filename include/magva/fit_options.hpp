@@ -18,7 +18,7 @@ enum class StepDecay {
 
 struct FitOptions {
   FamilyOptions family;
-  RuleOptions factor_rule = rule_defaults(RuleKind::kAdadelta);       ///< for B, or the Cholesky factor
+  RuleOptions factor_rule = rule_defaults(RuleKind::kAdadeltaGuarded);///< for B, or the Cholesky factor
   RuleOptions mean_rule = rule_defaults(RuleKind::kAdadeltaStable);   ///< for mu
   RuleOptions scale_rule = rule_defaults(RuleKind::kAdadeltaStable);  ///< for d1 and d2
   Estimator estimator = Estimator::kEntropy;

@@ -47,8 +47,10 @@ std::unique_ptr<BlockUpdate> make_on(const RuleOptions& rule, Index rows, Index 
   switch (rule.kind) {
     case RuleKind::kBasic: return std::make_unique<RuleOnManifold<rule::Basic, M>>(rule, rows, cols);
     case RuleKind::kMomentum: return std::make_unique<RuleOnManifold<rule::Momentum, M>>(rule, rows, cols);
-    case RuleKind::kRmsprop: return std::make_unique<RuleOnManifold<rule::Rmsprop, M>>(rule, rows, cols);
-    case RuleKind::kAdadelta: return std::make_unique<RuleOnManifold<rule::Adadelta, M>>(rule, rows, cols);
+    case RuleKind::kRmsprop:
+    case RuleKind::kRmspropGuarded: return std::make_unique<RuleOnManifold<rule::Rmsprop, M>>(rule, rows, cols);
+    case RuleKind::kAdadelta:
+    case RuleKind::kAdadeltaGuarded: return std::make_unique<RuleOnManifold<rule::Adadelta, M>>(rule, rows, cols);
     case RuleKind::kRmspropStable: return std::make_unique<RuleOnManifold<rule::RmspropStable, M>>(rule, rows, cols);
     case RuleKind::kAdadeltaStable: return std::make_unique<RuleOnManifold<rule::AdadeltaStable, M>>(rule, rows, cols);
     case RuleKind::kAdam: return std::make_unique<RuleOnManifold<rule::Adam, M>>(rule, rows, cols);
