@@ -1,0 +1,182 @@
+#include "source/table_source.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "input/design.hpp"
+#include "input/nearest_name.hpp"
+#include "input/read_table.hpp"
+#include "magva/error.hpp"
+#include "source/choose_model.hpp"
+#include "source/read_options.hpp"
+#include "source/recipe.hpp"
+
+namespace magva::source {
+
+namespace {
+
+/// How a coordinate is shown: hyper-parameters live on a log or logit scale and are reported on their own.
+struct Shown {
+  std::string name;
+  double (*transform)(double);
+};
+
+Shown shown(const std::string& coordinate) {
+  if (coordinate.starts_with("log_")) return {coordinate.substr(4), [](double v) { return std::exp(v); }};
+  if (coordinate == "logit_psi")
+    return {"psi", [](double v) { return AutoregressivePriorOptions{}.psi_limit / (1 + std::exp(-v)); }};
+  return {coordinate, nullptr};
+}
+
+class TableSource final : public ModelSource {
+ public:
+  TableSource(Recipe recipe, Regression model, DataRecord data, std::vector<std::string> notes,
+              std::vector<std::string> coefficient_names)
+      : recipe_(std::move(recipe)),
+        model_(std::move(model)),
+        data_(std::move(data)),
+        notes_(std::move(notes)),
+        names_(std::move(coefficient_names)) {}
+
+  const Model& model() const override { return model_; }
+  DataRecord data() const override { return data_; }
+  std::vector<std::string> notes() const override { return notes_; }
+  nlohmann::json for_prediction() const override { return to_json(recipe_); }
+  std::string description() const override {
+    return fmt::format("{}, {} coefficients, {} parameters in all, {} rows", recipe_.description(),
+                       model_.coefficient_count(), model_.dimension(), model_.rows());
+  }
+
+  std::vector<Quantity> quantities() const override {
+    std::vector<Quantity> all;
+    const Index k = model_.coefficient_count();
+    for (Index i = 0; i < k; ++i) {
+      const bool coordinate = i == 0 || recipe_.coefficients_are_coordinates();
+      all.push_back({names_[static_cast<std::size_t>(i)], coordinate ? std::optional(i) : std::nullopt});
+    }
+    for (Index i = k; i < model_.dimension(); ++i) {
+      const Shown as = shown(model_.parameter_name(i));
+      all.push_back({as.name, as.transform == nullptr ? std::optional(i) : std::nullopt});
+    }
+    return all;
+  }
+
+  Matrix report(ConstMatrixRef theta, std::uint64_t /*seed*/) const override {
+    const Index k = model_.coefficient_count();
+    Matrix out = theta;
+    for (Index s = 0; s < theta.cols(); ++s) model_.coefficients(theta.col(s), out.col(s).head(k));
+    for (Index i = k; i < out.rows(); ++i)
+      if (const Shown as = shown(model_.parameter_name(i)); as.transform != nullptr)
+        out.row(i) = out.row(i).unaryExpr(as.transform).eval();
+    return out;
+  }
+
+ private:
+  Recipe recipe_;
+  Regression model_;
+  DataRecord data_;
+  std::vector<std::string> notes_;
+  std::vector<std::string> names_;
+};
+
+std::string response_name(const options::Values& values, const input::Table& table) {
+  if (values.given("response")) return values.text("response");
+  if (table.features) return "label";
+  throw UsageError(fmt::format("no response is named: choose the column that is to be explained with --response, for "
+                               "example --response {}", table.columns.back().name));
+}
+
+const input::Column& response_column(const input::Table& table, const std::string& name) {
+  const input::Column* column = table.find(name);
+  if (column == nullptr)
+    throw DataError(fmt::format("{} has no column '{}', named by --response{}", table.source, name,
+                                input::suggestion(name, table.names())));
+  return *column;
+}
+
+void refuse_unused(const options::Values& values, const std::vector<std::string>& unused, const std::string& model) {
+  std::vector<std::string> found;
+  for (const auto& option : unused)
+    if (values.given(option)) found.push_back("--" + option);
+  if (!found.empty())
+    throw UsageError(fmt::format("{} {} no meaning with --model {}", fmt::join(found, ", "),
+                                 found.size() == 1 ? "has" : "have", model));
+}
+
+Recipe recipe_for(const options::Values& values, const std::string& model) {
+  Recipe recipe;
+  recipe.model = model;
+  recipe.prior = values.text("prior");
+  recipe.form = values.text("horseshoe") == "centred" ? HorseshoeForm::centred : HorseshoeForm::noncentred;
+  recipe.prior_variance = values.number("prior-variance");
+  if (model != "pspline") {
+    refuse_unused(values, {"covariate", "basis"}, model);
+    if (recipe.prior != "horseshoe" && values.given("horseshoe"))
+      throw UsageError("--horseshoe has no meaning without --prior horseshoe");
+    return recipe;
+  }
+  refuse_unused(values, {"prior", "prior-variance", "horseshoe", "standardise", "discretise", "column", "exclude"}, model);
+  if (!values.given("covariate")) throw UsageError("--model pspline needs the column of its covariate: --covariate");
+  recipe.spline = SplineRecipe{values.text("covariate"), values.integer("basis"), {}, {}};
+  return recipe;
+}
+
+void fix_knots(SplineRecipe& spline, const input::Design& rows) {
+  if (rows.x.cols() < 2)
+    throw DataError(fmt::format("the covariate '{}' is constant: there is no curve to fit", spline.covariate));
+  spline.lower = rows.x.col(1).minCoeff();
+  spline.upper = rows.x.col(1).maxCoeff();
+}
+
+input::DesignOptions design_options(const options::Values& values, const Recipe& recipe, const std::string& response) {
+  input::DesignOptions options;
+  options.response = response;
+  options.kind = recipe.model == "logistic"  ? input::ResponseKind::binary
+                 : recipe.model == "poisson" ? input::ResponseKind::count
+                                             : input::ResponseKind::real;
+  options.positive_class = values.text("positive");
+  options.weights = values.text("weights");
+  options.columns = recipe.spline ? std::vector<std::string>{recipe.spline->covariate} : values.list("column");
+  options.excluded = values.list("exclude");
+  options.standardise = values.flag("standardise");
+  options.discretise = values.text("discretise") == "mdlp" ? input::Discretise::mdlp : input::Discretise::none;
+  options.missing = values.text("missing") == "drop" ? input::MissingPolicy::drop : input::MissingPolicy::refuse;
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<ModelSource> make_table_source(const options::Values& values) {
+  const std::string& file = values.arguments.at(0);
+  const input::Table table = input::read_table(file, read_options(values));
+  const std::string response = response_name(values, table);
+  std::string model = values.text("model");
+  std::vector<std::string> notes;
+  if (model == "auto") {
+    ModelChoice choice = choose_model(response_column(table, response));
+    model = choice.model;
+    notes.push_back(std::move(choice.reason));
+  }
+  if (values.given("data"))
+    throw UsageError("--data belongs to Stan models; a table is given as FILE");
+  Recipe recipe = recipe_for(values, model);
+  auto learnt = input::learn_design(table, design_options(values, recipe, response));
+  recipe.design = std::move(learnt.spec);
+  notes.insert(notes.end(), learnt.design.notes.begin(), learnt.design.notes.end());
+  if (recipe.spline) fix_knots(*recipe.spline, learnt.design);
+
+  DataRecord data{file, table.rows, static_cast<Index>(table.columns.size()) + (table.features ? table.features->cols() : 0),
+                  table.sha256};
+  std::vector<std::string> names = learnt.design.names;
+  if (recipe.spline) {
+    names.clear();
+    for (Index i = 1; i <= recipe.spline->functions; ++i) names.push_back(fmt::format("beta[{}]", i));
+  }
+  Regression regression = build_regression(recipe, learnt.design);
+  return std::make_unique<TableSource>(std::move(recipe), std::move(regression), std::move(data), std::move(notes),
+                                       std::move(names));
+}
+
+}  // namespace magva::source
