@@ -1,3 +1,4 @@
+#include <Eigen/Dense>
 #include <cmath>
 #include <numbers>
 
@@ -19,7 +20,7 @@ void make_canonical(Matrix& w) {
   TallSkinny kernel(w.rows(), p, workers);
   Matrix gram(p, p);
   kernel.gram(w, w, gram);
-  const Matrix rotation = kernel.eigen(gram).eigenvectors().rowwise().reverse();
+  const Matrix rotation = kernel.eigen(gram).vectors().rowwise().reverse();
   kernel.multiply(1, w, rotation, 0, w);
   for (Index j = 0; j < p; ++j) {
     Index largest = 0;
