@@ -13,8 +13,10 @@ std::vector<std::string> FitOptions::problems(Index dimension) const {
 
   require(dimension > 0, "the model's dimension", dimension, "positive");
   require(family.rank >= 0, "rank", family.rank, "0 or more");
-  require(family.rank <= dimension, "rank", family.rank,
-          fmt::format("at most {}, the number of parameters", dimension));
+  const bool has_rank = family.kind != FamilyKind::kMeanField && family.kind != FamilyKind::kFullRank;
+  if (has_rank)
+    require(family.rank <= dimension, "rank", family.rank,
+            fmt::format("at most {}, the number of parameters", dimension));
   require(family.initial_factor_scale > 0 && family.initial_factor_scale < 1e100, "initial_factor_scale",
           family.initial_factor_scale, "positive");
   require(family.initial_residual_scale > 0 && family.initial_residual_scale < 1e100, "initial_residual_scale",

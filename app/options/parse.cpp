@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "input/nearest_name.hpp"
 #include "magva/error.hpp"
@@ -73,6 +74,9 @@ void take_arguments(const Command& command, const Raw& raw, std::vector<std::str
   if (raw.arguments.size() > table.size())
     throw UsageError(fmt::format("'{}' is one argument too many; see magva {} --help", raw.arguments[table.size()],
                                  command.name));
+  for (std::size_t i = raw.arguments.size(); i < table.size(); ++i)
+    if (table[i].required)
+      throw UsageError(fmt::format("magva {} needs {}: {}", command.name, table[i].name, table[i].help));
   into = raw.arguments;
 }
 

@@ -27,10 +27,18 @@ struct Quantity {
   std::optional<Index> coordinate;
 };
 
-class ModelSource {
+/// What a fit is about, on the user's scale.
+class Reporter {
  public:
-  virtual ~ModelSource() = default;
+  virtual ~Reporter() = default;
 
+  virtual std::vector<Quantity> quantities() const = 0;
+  /// The quantities at draws of theta, one row a quantity, one column a draw. NaN where the model cannot say.
+  virtual Matrix report(ConstMatrixRef theta, std::uint64_t seed) const = 0;
+};
+
+class ModelSource : public Reporter {
+ public:
   virtual const Model& model() const = 0;
   virtual Vector start() const { return model().start(); }
   /// The model in a phrase: 'logistic regression with 112 coefficients on 351 rows'.
@@ -39,15 +47,14 @@ class ModelSource {
   /// Sentences for the user: what was chosen, coded, dropped, and why.
   virtual std::vector<std::string> notes() const = 0;
 
-  virtual std::vector<Quantity> quantities() const = 0;
-  /// The quantities at draws of theta, one row a quantity, one column a draw. NaN where the model cannot say.
-  virtual Matrix report(ConstMatrixRef theta, std::uint64_t seed) const = 0;
-
   /// All that `magva predict` needs besides the posterior; null where rows cannot be predicted.
   virtual nlohmann::json for_prediction() const { return nullptr; }
 };
 
 /// Reads the model and data that the options of `magva fit` name. Throws UsageError, DataError or IoError.
 std::unique_ptr<ModelSource> make_source(const options::Values& values);
+
+/// The reporter of a stored fit, from what the source gave for prediction: no data are read for a regression.
+std::unique_ptr<Reporter> make_reporter(const nlohmann::json& for_prediction, const options::Values& values);
 
 }  // namespace magva::source

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
-
 #include "input/design.hpp"
 #include "input/nearest_name.hpp"
 #include "input/read_table.hpp"
@@ -12,33 +10,19 @@
 #include "source/choose_model.hpp"
 #include "source/read_options.hpp"
 #include "source/recipe.hpp"
+#include "source/table_report.hpp"
 
 namespace magva::source {
 
 namespace {
 
-/// How a coordinate is shown: hyper-parameters live on a log or logit scale and are reported on their own.
-struct Shown {
-  std::string name;
-  double (*transform)(double);
-};
-
-Shown shown(const std::string& coordinate) {
-  if (coordinate.starts_with("log_")) return {coordinate.substr(4), [](double v) { return std::exp(v); }};
-  if (coordinate == "logit_psi")
-    return {"psi", [](double v) { return AutoregressivePriorOptions{}.psi_limit / (1 + std::exp(-v)); }};
-  return {coordinate, nullptr};
-}
-
 class TableSource final : public ModelSource {
  public:
-  TableSource(Recipe recipe, Regression model, DataRecord data, std::vector<std::string> notes,
-              std::vector<std::string> coefficient_names)
+  TableSource(Recipe recipe, Regression model, DataRecord data, std::vector<std::string> notes)
       : recipe_(std::move(recipe)),
         model_(std::move(model)),
         data_(std::move(data)),
-        notes_(std::move(notes)),
-        names_(std::move(coefficient_names)) {}
+        notes_(std::move(notes)) {}
 
   const Model& model() const override { return model_; }
   DataRecord data() const override { return data_; }
@@ -49,36 +33,14 @@ class TableSource final : public ModelSource {
                        model_.coefficient_count(), model_.dimension(), model_.rows());
   }
 
-  std::vector<Quantity> quantities() const override {
-    std::vector<Quantity> all;
-    const Index k = model_.coefficient_count();
-    for (Index i = 0; i < k; ++i) {
-      const bool coordinate = i == 0 || recipe_.coefficients_are_coordinates();
-      all.push_back({names_[static_cast<std::size_t>(i)], coordinate ? std::optional(i) : std::nullopt});
-    }
-    for (Index i = k; i < model_.dimension(); ++i) {
-      const Shown as = shown(model_.parameter_name(i));
-      all.push_back({as.name, as.transform == nullptr ? std::optional(i) : std::nullopt});
-    }
-    return all;
-  }
-
-  Matrix report(ConstMatrixRef theta, std::uint64_t /*seed*/) const override {
-    const Index k = model_.coefficient_count();
-    Matrix out = theta;
-    for (Index s = 0; s < theta.cols(); ++s) model_.coefficients(theta.col(s), out.col(s).head(k));
-    for (Index i = k; i < out.rows(); ++i)
-      if (const Shown as = shown(model_.parameter_name(i)); as.transform != nullptr)
-        out.row(i) = out.row(i).unaryExpr(as.transform).eval();
-    return out;
-  }
+  std::vector<Quantity> quantities() const override { return table_quantities(recipe_, model_); }
+  Matrix report(ConstMatrixRef theta, std::uint64_t /*seed*/) const override { return table_report(model_, theta); }
 
  private:
   Recipe recipe_;
   Regression model_;
   DataRecord data_;
   std::vector<std::string> notes_;
-  std::vector<std::string> names_;
 };
 
 std::string response_name(const options::Values& values, const input::Table& table) {
@@ -169,14 +131,8 @@ std::unique_ptr<ModelSource> make_table_source(const options::Values& values) {
 
   DataRecord data{file, table.rows, static_cast<Index>(table.columns.size()) + (table.features ? table.features->cols() : 0),
                   table.sha256};
-  std::vector<std::string> names = learnt.design.names;
-  if (recipe.spline) {
-    names.clear();
-    for (Index i = 1; i <= recipe.spline->functions; ++i) names.push_back(fmt::format("beta[{}]", i));
-  }
   Regression regression = build_regression(recipe, learnt.design);
-  return std::make_unique<TableSource>(std::move(recipe), std::move(regression), std::move(data), std::move(notes),
-                                       std::move(names));
+  return std::make_unique<TableSource>(std::move(recipe), std::move(regression), std::move(data), std::move(notes));
 }
 
 }  // namespace magva::source

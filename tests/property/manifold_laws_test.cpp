@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <Eigen/SVD>
+
 #include "magva/block.hpp"
 #include "magva/manifold/euclidean.hpp"
 #include "magva/manifold/fixed_rank.hpp"

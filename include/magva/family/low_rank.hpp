@@ -2,6 +2,8 @@
 // theta = mu + B (d1 o z) + d2 o epsilon: mean-field, VAFC, Stiefel, Grassmann and fixed rank are one family with
 // different manifolds for B, and d1 learned or fixed at 1. Only p x p systems are solved; with W = D2^-2,
 // H = B'WB, C = I + D1 H D1 and K = D1 C^-1 D1 the Woodbury identity reads Sigma^-1 = W - W B K B' W.
+#include <Eigen/Cholesky>
+
 #include "magva/family/family.hpp"
 
 namespace magva {
