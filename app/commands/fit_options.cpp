@@ -80,6 +80,13 @@ std::vector<OptionSpec> data_options() {
   return all;
 }
 
+std::vector<OptionSpec> stan_options() {
+  return {
+      file("data", "the data of a Stan model, JSON"),
+      flag("generated-quantities", "report the program's generated quantities too"),
+  };
+}
+
 std::vector<OptionSpec> fitting_options() {
   return {
       choice("family", "stiefel", "the family of Gaussians",
@@ -96,6 +103,7 @@ std::vector<OptionSpec> fitting_options() {
       integer("iterations", "", "the most iterations (with --rule: 5000)", 1, kMost),
       integer("draws", "", "draws per iteration (with --rule: 1)", 1, 1'000'000),
       choice("estimator", "", "the gradient estimator (with --rule: entropy, the paper's)", {"entropy", "path"}),
+      file("init", "start from the values in this file: JSON, parameter names and values"),
       integer("seed", "1", "the seed of all random numbers", 0, kMost),
       integer("threads", "1", "threads; the result does not depend on their number", 1, 1024),
       positive("time-limit", "SECONDS", "", "stop after this time and save"),
@@ -133,6 +141,7 @@ std::vector<OptionSpec> reading_options() {
 std::vector<options::OptionGroup> fit_option_groups() {
   return {{"Model", model_options()},
           {"Data", data_options()},
+          {"Stan models", stan_options()},
           {"Fitting", fitting_options()},
           {"Output", output_options()}};
 }

@@ -10,6 +10,7 @@
 #include "source/choose_model.hpp"
 #include "source/read_options.hpp"
 #include "source/recipe.hpp"
+#include "source/start_file.hpp"
 #include "source/table_report.hpp"
 
 namespace magva::source {
@@ -18,13 +19,16 @@ namespace {
 
 class TableSource final : public ModelSource {
  public:
-  TableSource(Recipe recipe, Regression model, DataRecord data, std::vector<std::string> notes)
+  TableSource(Recipe recipe, Regression model, const std::string& start_file, DataRecord data,
+              std::vector<std::string> notes)
       : recipe_(std::move(recipe)),
         model_(std::move(model)),
+        start_(start_file.empty() ? model_.start() : read_start_file(model_, start_file)),
         data_(std::move(data)),
         notes_(std::move(notes)) {}
 
   const Model& model() const override { return model_; }
+  Vector start() const override { return start_; }
   DataRecord data() const override { return data_; }
   std::vector<std::string> notes() const override { return notes_; }
   nlohmann::json for_prediction() const override { return to_json(recipe_); }
@@ -39,6 +43,7 @@ class TableSource final : public ModelSource {
  private:
   Recipe recipe_;
   Regression model_;
+  Vector start_;
   DataRecord data_;
   std::vector<std::string> notes_;
 };
@@ -121,8 +126,8 @@ std::unique_ptr<ModelSource> make_table_source(const options::Values& values) {
     model = choice.model;
     notes.push_back(std::move(choice.reason));
   }
-  if (values.given("data"))
-    throw UsageError("--data belongs to Stan models; a table is given as FILE");
+  if (values.given("data") || values.given("generated-quantities"))
+    throw UsageError("--data and --generated-quantities belong to Stan models; a table is given as FILE");
   Recipe recipe = recipe_for(values, model);
   auto learnt = input::learn_design(table, design_options(values, recipe, response));
   recipe.design = std::move(learnt.spec);
@@ -132,7 +137,8 @@ std::unique_ptr<ModelSource> make_table_source(const options::Values& values) {
   DataRecord data{file, table.rows, static_cast<Index>(table.columns.size()) + (table.features ? table.features->cols() : 0),
                   table.sha256};
   Regression regression = build_regression(recipe, learnt.design);
-  return std::make_unique<TableSource>(std::move(recipe), std::move(regression), std::move(data), std::move(notes));
+  return std::make_unique<TableSource>(std::move(recipe), std::move(regression), values.text("init"), std::move(data),
+                                       std::move(notes));
 }
 
 }  // namespace magva::source
