@@ -93,7 +93,8 @@ std::string zsh_completion(const Program& program) {
   out += "    )\n    _describe command commands\n    return\n  fi\n  local command=$words[2]\n"
          "  shift words\n  ((CURRENT--))\n  case $command in\n";
   for (const auto& command : program.commands) out += zsh_case(command);
-  return out + "  esac\n}\ncompdef _magva magva\n";
+  // Autoloaded from a folder of functions it completes at once; sourced it registers itself.
+  return out + "  esac\n}\nif [[ $funcstack[1] == _magva ]]; then _magva \"$@\"; else compdef _magva magva; fi\n";
 }
 
 }  // namespace magva::options
