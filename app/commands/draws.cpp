@@ -14,6 +14,7 @@
 #include "results/csv_text.hpp"
 #include "results/draws.hpp"
 #include "results/netcdf.hpp"
+#include "results/netcdf_names.hpp"
 #include "results/store.hpp"
 #include "results/text_file.hpp"
 
@@ -66,7 +67,7 @@ void write_csv(std::ostream& out, const Draws& draws) {
   }
 }
 
-void write(const Draws& draws, const StoredFit& fit, const Values& values, std::uint64_t seed) {
+void write(Draws draws, const StoredFit& fit, const Values& values, std::uint64_t seed) {
   const std::string format = values.text("format");
   if (format == "csv") {
     if (values.given("out")) results::write_text(values.text("out"), [&](std::ostream& out) { write_csv(out, draws); });
@@ -74,8 +75,12 @@ void write(const Draws& draws, const StoredFit& fit, const Values& values, std::
     return;
   }
   const results::Origin origin{fit.record.model, seed, fit.record.family};
-  if (format == "netcdf") results::write_netcdf(values.text("out"), draws, origin);
-  else results::write_cmdstan_csv(values.text("out"), draws, origin);
+  if (format == "cmdstan-csv") {
+    results::write_cmdstan_csv(values.text("out"), draws, origin);
+    return;
+  }
+  draws.names = results::netcdf_names(std::move(draws.names));
+  results::write_netcdf(values.text("out"), draws, origin);
 }
 
 int run(const Values& values) {
@@ -86,9 +91,9 @@ int run(const Values& values) {
   const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
   const Matrix theta = fit.posterior.draws(values.integer("number"), seed);
   const bool densities = values.flag("log-density") || !plain;
-  const Draws draws = densities ? take_draws_with_densities(fit, values, theta, seed)
-                                : take_draws(*source::make_reporter(fit.model, recorded_values(fit.record)), theta, seed);
-  write(draws, fit, values, seed);
+  Draws draws = densities ? take_draws_with_densities(fit, values, theta, seed)
+                          : take_draws(*source::make_reporter(fit.model, recorded_values(fit.record)), theta, seed);
+  write(std::move(draws), fit, values, seed);
   return kOk;
 }
 

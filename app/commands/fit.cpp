@@ -166,6 +166,8 @@ int run_resumed(Values values) {
 }
 
 int run_new(const Values& values) {
+  if (values.arguments.empty())
+    throw UsageError("magva fit needs a FILE: a table (CSV, TSV, LIBSVM; '-' for standard input) or a Stan model");
   const FitFolder folder = FitFolder::create(out_folder(values));
   std::unique_ptr<source::ModelSource> source;
   try {

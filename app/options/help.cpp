@@ -61,7 +61,7 @@ std::string usage_line(const Command& command) {
 
 std::string help_with_default(const OptionSpec& option) {
   std::string text = option.help;
-  if (option.kind != ValueKind::flag && !option.choices.empty())
+  if (option.choices.size() > 1)
     text += fmt::format(": {}", fmt::join(option.choices, ", "));
   if (!option.standard.empty()) text += fmt::format(" (default: {})", option.standard);
   if (option.repeatable) text += "; may be given several times";

@@ -54,6 +54,8 @@ std::string man_page(const Program& program, const std::string& version) {
   for (const auto& command : program.commands)
     out += fmt::format(".TP\n.B {}\n{}\n", escaped(command.name), escaped(command.summary));
   for (const auto& command : program.commands) append_command(out, command);
+  out += ".SH OPTIONS OF ALL COMMANDS\n.TP\n.B \\-h, \\-\\-help\nshow the help of magva, or of a command\n"
+         ".TP\n.B \\-\\-version\nshow the version\n";
   out += ".SH EXIT STATUS\n";
   for (const auto& [code, meaning] : exit_code_texts()) out += fmt::format(".TP\n.B {}\n{}\n", code, escaped(meaning));
   return out;

@@ -36,6 +36,11 @@ std::vector<std::string> option_names(const Command& command) {
   return names;
 }
 
+bool is_default(const OptionSpec& spec, const std::vector<std::string>& texts) {
+  return !spec.repeatable && !spec.standard.empty() && texts.size() == 1 &&
+         to_natural_type(spec, texts.front()) == to_natural_type(spec, spec.standard);
+}
+
 bool is_boolean(const std::string& text) { return text == "true" || text == "false"; }
 
 }  // namespace
@@ -116,7 +121,7 @@ void Values::fill_in(const Json& json, const std::string& origin) {
       for (const auto& item : value) texts.push_back(as_typed(item, where));
     else
       texts.push_back(as_typed(value, where));
-    if (!texts.empty()) given_[name] = std::move(texts);
+    if (!texts.empty() && !is_default(*command_->find(name), texts)) given_[name] = std::move(texts);
   }
   if (!unknown.empty())
     throw UsageError(fmt::format("{} has keys that are no options of 'magva {}': {}", origin, command_->name,

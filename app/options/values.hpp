@@ -35,7 +35,7 @@ class Values {
 
   /// All options that have a value, in their natural JSON types.
   nlohmann::json to_json() const;
-  /// Takes from `json` what was not given yet; throws UsageError, naming `origin`, for keys that are no options.
+  /// Takes from `json` what was not given yet and is not the default; throws UsageError, naming `origin`, for keys that are no options.
   void fill_in(const nlohmann::json& json, const std::string& origin);
 
  private:

@@ -140,7 +140,7 @@ class Help(Case):
         page = self.succeeds("man").stdout
         done = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=page, capture_output=True, text=True, check=True)
         self.assertEqual(done.stderr, "")
-        text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+        text = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", done.stdout)
         for part in ("EXIT STATUS", "--prior-variance V", "SYNOPSIS"):
             self.assertIn(part, text)
 
