@@ -109,7 +109,9 @@ Matrix Gaussian::draws(Index count, std::uint64_t seed, std::uint32_t first) con
   const Index p = rank();
   Matrix noise(dense_ ? p : p + dimension(), count);
   Noise(seed, NoiseStream::kPosteriorDraws).fill(0, first, noise);
-  Matrix out = factors_ * noise.topRows(p);
+  Matrix out(dimension(), count);
+  // Draw by draw: a blocked product would round differently for another count.
+  for (Index j = 0; j < count; ++j) out.col(j).noalias() = factors_ * noise.col(j).head(p);
   if (!dense_) out += residual_.asDiagonal() * noise.bottomRows(dimension());
   out.colwise() += mean_;
   return out;

@@ -1,5 +1,6 @@
 #pragma once
 // Posteriors for tests: a Gaussian with a known answer, and a small logistic regression written in the plainest way.
+#include <Eigen/LU>
 #include <cmath>
 #include <numbers>
 
