@@ -1,4 +1,5 @@
-// The first byte chooses how large the pieces are in which the bytes arrive; the rest is the file.
+// The first byte chooses the size of the pieces in which the bytes arrive, and the kind of design; the rest
+// is the file.
 #include "input/libsvm_reader.hpp"
 #include "input/read_table.hpp"
 #include "magva/error.hpp"
@@ -18,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   try {
     const Table table = read_table(bytes, "fuzz.svm", options);
     fuzz::check_table(table);
-    fuzz::check_designs(table);
+    fuzz::check_design(table, data[0]);
   } catch (const magva::Error& error) {
     fuzz::require(error.what()[0] != '\0', "an error says something");
   }

@@ -12,7 +12,8 @@ void require(bool holds, const char* what);
 /// Every column has a value for each row: finite, or missing, or the number of a level.
 void check_table(const Table& table);
 
-/// Learns a design of each kind, and checks that its specification, sent through JSON, gives the same design.
-void check_designs(const Table& table);
+/// Learns a design, of a kind that `choice` decides, and checks that its specification, sent through JSON,
+/// gives the same design.
+void check_design(const Table& table, unsigned choice);
 
 }  // namespace magva::input::fuzz
