@@ -3,7 +3,7 @@ add_library(magva_flags INTERFACE)
 target_compile_options(magva_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Werror -fno-math-errno)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 warns falsely inside its own AVX-512 intrinsics (GCC bug 105593).
-  target_compile_options(magva_flags INTERFACE -Wno-maybe-uninitialized)
+  target_compile_options(magva_flags INTERFACE -Wno-maybe-uninitialized -Wno-uninitialized)
 endif()
 if(MAGVA_NATIVE)
   target_compile_options(magva_flags INTERFACE -march=native)

@@ -1,0 +1,81 @@
+#pragma once
+// The Gaussian that comes out of a fit: mean, sds, covariances, draws, log density, divergences, files.
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "magva/types.hpp"
+
+namespace magva {
+
+struct SavedPosterior;
+
+/// N(mean, W W' + diag(residual)^2) with an m x p factor matrix W, or N(mean, L L') with a Cholesky factor L.
+///
+/// The low-rank form is canonical: the columns of W are orthogonal, by decreasing length, and the entry of largest
+/// magnitude in each is positive; so two runs can be compared. All is done by Woodbury: nothing of size m x m.
+class Gaussian {
+ public:
+  /// Any W; it is brought into canonical form.
+  static Gaussian low_rank(Vector mean, Matrix factors, Vector residual_sd);
+  /// A lower triangular L with non-zero diagonal.
+  static Gaussian dense(Vector mean, Matrix cholesky);
+
+  Index dimension() const { return mean_.size(); }
+  bool is_dense() const { return dense_; }
+  /// Columns of W; 0 for mean-field; m for a dense Gaussian.
+  Index rank() const { return factors_.cols(); }
+
+  const Vector& mean() const { return mean_; }
+  const Matrix& factors() const { return factors_; }       ///< W, or L where dense
+  const Vector& residual_sd() const { return residual_; }  ///< empty where dense
+  Vector sd() const;
+  Vector covariance_row(Index i) const;
+  double covariance(Index i, Index j) const;
+  double correlation(Index i, Index j) const;
+  double log_determinant() const;  ///< log |Sigma|
+  /// Share of the total variance, trace(Sigma), of each factor.
+  Vector factor_shares() const;
+
+  /// One column a draw; draw j of a seed is the same whatever the number asked for.
+  Matrix draws(Index count, std::uint64_t seed, std::uint32_t first = 0) const;
+  /// Normalised log densities of the columns of theta.
+  Vector log_density(ConstMatrixRef theta) const;
+  /// Sigma^-1 V.
+  Matrix solve(ConstMatrixRef v) const;
+  /// The diagonal of Sigma^-1.
+  Vector precision_diagonal() const;
+
+  /// theta = centre + scale o phi, where this is the distribution of phi.
+  Gaussian transformed(ConstVectorRef centre, ConstVectorRef scale) const;
+
+  void save(const std::filesystem::path& path, const std::vector<std::string>& names) const;
+
+ private:
+  Gaussian() = default;
+  void factorise();
+  friend SavedPosterior load_posterior(const std::filesystem::path& path);
+
+  bool dense_ = false;
+  Vector mean_;
+  Matrix factors_;
+  Vector residual_;
+  Matrix capacitance_root_;  ///< Cholesky factor of I + W' diag(residual)^-2 W
+  double log_det_ = 0;
+};
+
+/// KL(a || b).
+double kl_divergence(const Gaussian& a, const Gaussian& b);
+/// Principal angles between the spans of two factor matrices, in radians, ascending.
+Vector subspace_angles(const Gaussian& a, const Gaussian& b);
+
+struct SavedPosterior {
+  Gaussian gaussian;
+  std::vector<std::string> names;
+};
+/// DataError for a file that is no posterior, of a newer version, truncated or altered.
+SavedPosterior load_posterior(const std::filesystem::path& path);
+
+}  // namespace magva

@@ -1,0 +1,48 @@
+#pragma once
+// What a fit carries from one iteration to the next, and the memory that an iteration uses.
+#include <chrono>
+
+#include "magva/fit.hpp"
+
+namespace magva {
+
+struct Fitter::State {
+  State(const Model& model, const FitOptions& options, const Whitening& whitening, ConstVectorRef start);
+
+  void draw_noise();
+  void evaluate_model();
+  void weigh_draws();
+  void update_blocks();
+  void average_blocks();
+  void keep_good_blocks();
+  bool healthy() const;
+  double step_scale() const;
+  double seconds() const;
+
+  const Model& model;
+  FitOptions options;
+  Whitening whitening;
+  std::unique_ptr<Workers> workers;
+  std::unique_ptr<Family> family;
+  std::vector<std::unique_ptr<BlockUpdate>> updates;  // one a block
+  std::unique_ptr<TallSkinny> kernel;
+  std::unique_ptr<Scratch> scratch;
+
+  std::int64_t iteration = 0;
+  std::int64_t evaluations = 0;
+  std::int64_t rejected = 0;
+  std::int64_t rejected_in_a_row = 0;
+  std::int64_t averaged = 0;
+  double scale = 1;
+  double elbo = std::numeric_limits<double>::quiet_NaN();
+  double earlier_seconds = 0;
+  std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  std::vector<Block> average;  // of the last iterates; empty where none is wanted
+  std::vector<Block> good;     // the last blocks known to be finite
+
+  Matrix noise, theta, gradient;  // a column a draw
+  Vector log_density, weight;
+  std::vector<Matrix> work;  // one a block
+};
+
+}  // namespace magva

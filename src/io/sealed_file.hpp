@@ -1,0 +1,63 @@
+#pragma once
+// Binary files that are complete or refused. Layout, all little-endian:
+//   a line of text "magva <kind> <version>\n", the payload, and 8 bytes: the FNV-1a hash of all before it.
+// Numbers in the payload are 8 bytes each; strings and arrays are preceded by their length. Written to a temporary
+// name and renamed, so that a file either stands whole or not at all.
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "magva/types.hpp"
+
+namespace magva::io {
+
+class SealedWriter {
+ public:
+  SealedWriter(std::filesystem::path path, std::string_view kind, int version);
+  ~SealedWriter();
+  SealedWriter(const SealedWriter&) = delete;
+  SealedWriter& operator=(const SealedWriter&) = delete;
+
+  void integer(std::int64_t value);
+  void number(double value);
+  void text(std::string_view value);
+  void matrix(ConstMatrixRef value);
+  /// Seals the file and gives it its name.
+  void commit();
+
+ private:
+  void bytes(const void* data, std::size_t size);
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  std::ofstream out_;
+  std::uint64_t hash_;
+  bool committed_ = false;
+};
+
+class SealedReader {
+ public:
+  /// Reads and verifies the whole file: IoError where it cannot be read, DataError where it is not whole.
+  SealedReader(std::filesystem::path path, std::string_view kind, int version);
+
+  std::int64_t integer();
+  double number();
+  std::string text();
+  Matrix matrix();
+  /// DataError unless all has been read.
+  void finish() const;
+
+ private:
+  void bytes(void* data, std::size_t size);
+  [[noreturn]] void refuse(std::string_view why) const;
+
+  std::filesystem::path path_;
+  std::vector<char> content_;
+  std::size_t at_ = 0;
+  std::size_t end_ = 0;
+};
+
+}  // namespace magva::io

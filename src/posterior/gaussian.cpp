@@ -1,0 +1,184 @@
+#include <Eigen/Dense>
+#include <cmath>
+#include <numbers>
+
+#include "magva/error.hpp"
+#include "magva/noise.hpp"
+#include "magva/posterior.hpp"
+#include "magva/tall_skinny.hpp"
+
+namespace magva {
+
+namespace {
+
+// Rotates W so that its columns are orthogonal and of decreasing length, and fixes their signs: the covariance WW'
+// stays as it is, and two fits of one posterior show the same factors.
+void make_canonical(Matrix& w) {
+  const Index p = w.cols();
+  if (p == 0) return;
+  Workers workers;
+  TallSkinny kernel(w.rows(), p, workers);
+  Matrix gram(p, p);
+  kernel.gram(w, w, gram);
+  const Matrix rotation = kernel.eigen(gram).vectors().rowwise().reverse();
+  kernel.multiply(1, w, rotation, 0, w);
+  for (Index j = 0; j < p; ++j) {
+    Index largest = 0;
+    w.col(j).cwiseAbs().maxCoeff(&largest);
+    if (w(largest, j) < 0) w.col(j) *= -1;
+  }
+}
+
+}  // namespace
+
+Gaussian Gaussian::low_rank(Vector mean, Matrix factors, Vector residual_sd) {
+  if (factors.rows() != mean.size() || residual_sd.size() != mean.size())
+    throw UsageError("a low-rank Gaussian needs a mean, factors and residual sds with as many rows");
+  if (!(residual_sd.array() > 0).all()) throw UsageError("a low-rank Gaussian needs positive residual sds");
+  Gaussian out;
+  out.mean_ = std::move(mean);
+  out.factors_ = std::move(factors);
+  out.residual_ = std::move(residual_sd);
+  make_canonical(out.factors_);
+  out.factorise();
+  return out;
+}
+
+Gaussian Gaussian::dense(Vector mean, Matrix cholesky) {
+  if (cholesky.rows() != mean.size() || cholesky.cols() != mean.size())
+    throw UsageError("a dense Gaussian needs a square Cholesky factor of its mean's size");
+  if ((cholesky.diagonal().array() == 0).any())
+    throw UsageError("a dense Gaussian needs a Cholesky factor without zeros on the diagonal");
+  Gaussian out;
+  out.dense_ = true;
+  out.mean_ = std::move(mean);
+  out.factors_ = cholesky.triangularView<Eigen::Lower>();
+  for (Index j = 0; j < out.factors_.cols(); ++j)
+    if (out.factors_(j, j) < 0) out.factors_.col(j) *= -1;
+  out.factorise();
+  return out;
+}
+
+void Gaussian::factorise() {
+  if (dense_) {
+    log_det_ = 2 * factors_.diagonal().array().log().sum();
+    return;
+  }
+  log_det_ = 2 * residual_.array().log().sum();
+  const Index p = rank();
+  if (p == 0) return;
+  Workers workers;
+  TallSkinny kernel(dimension(), p, workers);
+  Matrix c(p, p);
+  kernel.weighted_gram(factors_, residual_.array().square().inverse().matrix(), c);
+  c.diagonal().array() += 1;
+  capacitance_root_ = c.llt().matrixL();
+  log_det_ += 2 * capacitance_root_.diagonal().array().log().sum();
+}
+
+Vector Gaussian::sd() const {
+  Vector variance = factors_.rowwise().squaredNorm();
+  if (!dense_) variance += residual_.cwiseAbs2();
+  return variance.cwiseSqrt();
+}
+
+Vector Gaussian::covariance_row(Index i) const {
+  if (i < 0 || i >= dimension()) throw UsageError("there is no such parameter");
+  Vector row = factors_ * factors_.row(i).transpose();
+  if (!dense_) row(i) += residual_(i) * residual_(i);
+  return row;
+}
+
+double Gaussian::covariance(Index i, Index j) const {
+  const double shared = factors_.row(i).dot(factors_.row(j));
+  return !dense_ && i == j ? shared + residual_(i) * residual_(i) : shared;
+}
+
+double Gaussian::correlation(Index i, Index j) const {
+  return covariance(i, j) / std::sqrt(covariance(i, i) * covariance(j, j));
+}
+
+double Gaussian::log_determinant() const { return log_det_; }
+
+Vector Gaussian::factor_shares() const {
+  if (rank() == 0) return {};
+  return factors_.colwise().squaredNorm().transpose() / sd().squaredNorm();
+}
+
+Matrix Gaussian::draws(Index count, std::uint64_t seed, std::uint32_t first) const {
+  const Index p = rank();
+  Matrix noise(dense_ ? p : p + dimension(), count);
+  Noise(seed, NoiseStream::kPosteriorDraws).fill(0, first, noise);
+  Matrix out(dimension(), count);
+  // Draw by draw: a blocked product would round differently for another count.
+  for (Index j = 0; j < count; ++j) out.col(j).noalias() = factors_ * noise.col(j).head(p);
+  if (!dense_) out += residual_.asDiagonal() * noise.bottomRows(dimension());
+  out.colwise() += mean_;
+  return out;
+}
+
+Matrix Gaussian::solve(ConstMatrixRef v) const {
+  if (dense_) {
+    Matrix out = factors_.triangularView<Eigen::Lower>().solve(v);
+    factors_.triangularView<Eigen::Lower>().transpose().solveInPlace(out);
+    return out;
+  }
+  const Vector w = residual_.array().square().inverse();
+  Matrix out = w.asDiagonal() * v;
+  if (rank() == 0) return out;
+  Matrix inner = factors_.transpose() * out;
+  capacitance_root_.triangularView<Eigen::Lower>().solveInPlace(inner);
+  capacitance_root_.triangularView<Eigen::Lower>().transpose().solveInPlace(inner);
+  out -= w.asDiagonal() * (factors_ * inner);
+  return out;
+}
+
+Vector Gaussian::precision_diagonal() const {
+  if (dense_) {
+    const Matrix inverse =
+        factors_.triangularView<Eigen::Lower>().solve(Matrix::Identity(dimension(), dimension()));
+    return inverse.colwise().squaredNorm();
+  }
+  const Vector w = residual_.array().square().inverse();
+  if (rank() == 0) return w;
+  const Matrix inner = capacitance_root_.triangularView<Eigen::Lower>().solve(factors_.transpose());
+  return w.array() - w.array().square() * inner.colwise().squaredNorm().transpose().array();
+}
+
+Vector Gaussian::log_density(ConstMatrixRef theta) const {
+  if (theta.rows() != dimension()) throw UsageError("the points have another dimension than the posterior");
+  const Matrix deviation = theta.colwise() - mean_;
+  const double constant = log_det_ + static_cast<double>(dimension()) * std::log(2 * std::numbers::pi);
+  return -.5 * (deviation.cwiseProduct(solve(deviation)).colwise().sum().transpose().array() + constant);
+}
+
+Gaussian Gaussian::transformed(ConstVectorRef centre, ConstVectorRef scale) const {
+  Vector mean = centre + scale.cwiseProduct(mean_);
+  Matrix factors = scale.asDiagonal() * factors_;
+  if (dense_) return dense(std::move(mean), std::move(factors));
+  return low_rank(std::move(mean), std::move(factors), scale.cwiseProduct(residual_));
+}
+
+double kl_divergence(const Gaussian& a, const Gaussian& b) {
+  if (a.dimension() != b.dimension()) throw UsageError("the two posteriors have different dimensions");
+  const Vector difference = b.mean() - a.mean();
+  double trace = 0;
+  if (a.rank() > 0) trace += a.factors().cwiseProduct(b.solve(a.factors())).sum();
+  if (!a.is_dense()) trace += a.residual_sd().cwiseAbs2().dot(b.precision_diagonal());
+  return .5 * (trace + difference.dot(b.solve(difference).col(0)) - static_cast<double>(a.dimension()) +
+               b.log_determinant() - a.log_determinant());
+}
+
+Vector subspace_angles(const Gaussian& a, const Gaussian& b) {
+  if (a.dimension() != b.dimension()) throw UsageError("the two posteriors have different dimensions");
+  const Index p = std::min(a.rank(), b.rank());
+  if (p == 0) return {};
+  const auto basis = [](const Matrix& w) {
+    return Matrix(w.householderQr().householderQ() * Matrix::Identity(w.rows(), w.cols()));
+  };
+  const Matrix cosines = basis(a.factors()).transpose() * basis(b.factors());
+  Vector angles = Eigen::JacobiSVD<Matrix>(cosines).singularValues().head(p);
+  return angles.array().min(1.).acos();
+}
+
+}  // namespace magva
