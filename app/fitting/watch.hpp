@@ -1,0 +1,38 @@
+#pragma once
+// What happens around the iterations of a fit: trace, progress, checkpoints, interrupts and the time limit.
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "fitting/run.hpp"
+
+namespace magva::fitting {
+
+class Watch {
+ public:
+  using SaveCheckpoint = std::function<void()>;
+  Watch(const FitTask& task, std::int64_t most_iterations, SaveCheckpoint save);
+
+  /// After each iteration; false where the fit is to stop.
+  bool operator()(const IterationView& view);
+  /// Why this told the fit to stop, where it did.
+  std::optional<StopReason> stopped() const { return stopped_; }
+  std::string evidence() const { return evidence_; }
+
+  results::Trace& trace() { return trace_; }
+  /// Saves trace and checkpoint, so that --resume goes on from here.
+  void save_checkpoint();
+
+ private:
+  const FitTask& task_;
+  std::int64_t most_;
+  SaveCheckpoint save_;
+  results::Trace trace_;
+  double every_;
+  double time_limit_;
+  std::optional<double> next_checkpoint_;
+  std::optional<StopReason> stopped_;
+  std::string evidence_;
+};
+
+}  // namespace magva::fitting

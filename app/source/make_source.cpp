@@ -1,0 +1,19 @@
+#include "magva/error.hpp"
+#include "source/model_source.hpp"
+#include "source/table_report.hpp"
+#include "source/table_source.hpp"
+
+namespace magva::source {
+
+std::unique_ptr<ModelSource> make_source(const options::Values& values) {
+  if (values.arguments.empty())
+    throw UsageError("magva fit needs a FILE: a table (CSV, TSV, LIBSVM; '-' for standard input) or a Stan model");
+  return make_table_source(values);
+}
+
+std::unique_ptr<Reporter> make_reporter(const nlohmann::json& for_prediction, const options::Values& values) {
+  if (for_prediction.is_null()) return make_source(values);
+  return make_table_reporter(recipe_from_json(for_prediction, "model.json"));
+}
+
+}  // namespace magva::source
