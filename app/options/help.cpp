@@ -1,5 +1,6 @@
 #include "options/help.hpp"
 
+#include <utility>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
