@@ -79,12 +79,16 @@ std::vector<std::string> Values::problems() const {
   std::vector<std::string> found;
   for (const auto& [name, values] : given_) {
     const auto& option = spec(name);
-    if (values.size() > 1 && !option.repeatable) found.push_back(fmt::format("--{} was given more than once", name));
+    if (values.size() > 1 && !option.repeatable)
+      found.push_back(fmt::format("--{} was given more than once", name));
     for (const auto& value : values) {
       std::string rule;
-      if (option.kind == ValueKind::flag) rule = is_boolean(value) ? "" : "true or false";
-      else if (value.empty()) rule = "followed by a value";
-      else if (option.check) rule = option.check(value);
+      if (option.kind == ValueKind::flag)
+        rule = is_boolean(value) ? "" : "true or false";
+      else if (value.empty())
+        rule = "followed by a value";
+      else if (option.check)
+        rule = option.check(value);
       if (!rule.empty())
         found.push_back(fmt::format("--{} is '{}' and must be {}{}", name, value, rule,
                                     input::suggestion(value, option.choices)));

@@ -12,7 +12,8 @@ bool may_start(unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c >
 std::string allowed(std::string name) {
   if (name == "(Intercept)") return "Intercept";
   std::replace(name.begin(), name.end(), '/', '_');
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '_');
   while (!name.empty() && name.back() == ' ') name.pop_back();
   return name.empty() || !may_start(static_cast<unsigned char>(name.front())) ? "_" + name : name;
 }

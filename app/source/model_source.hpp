@@ -1,6 +1,6 @@
 #pragma once
-// Where a posterior comes from: a table with a regression model, or a Stan program with its data. The commands see
-// only this.
+// Where a posterior comes from: a table with a regression model, or a Stan program with its data. The
+// commands see only this.
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>

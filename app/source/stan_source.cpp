@@ -23,14 +23,16 @@ class StanSource final : public ModelSource {
   Vector start() const override { return start_; }
   DataRecord data() const override { return data_; }
   std::string description() const override {
-    return fmt::format("Stan program {} with {} unconstrained parameters", model_->name(), model_->dimension());
+    return fmt::format("Stan program {} with {} unconstrained parameters", model_->name(),
+                       model_->dimension());
   }
   std::vector<std::string> notes() const override { return {}; }
   std::vector<std::string> warnings_after_fit() const override {
     const stan::Rejections rejected = model_->rejections();
     if (rejected.total() * 100 <= rejected.evaluated) return {};
-    return {fmt::format("the program could not be evaluated at {} of {} points{}{}", rejected.total(), rejected.evaluated,
-                        rejected.first_message.empty() ? "" : "; at the first it said: ", rejected.first_message)};
+    return {fmt::format(
+        "the program could not be evaluated at {} of {} points{}{}", rejected.total(), rejected.evaluated,
+        rejected.first_message.empty() ? "" : "; at the first it said: ", rejected.first_message)};
   }
 
   std::vector<Quantity> quantities() const override {
@@ -49,10 +51,10 @@ class StanSource final : public ModelSource {
   DataRecord data_;
 };
 
-const std::vector<std::string> kOfTables = {"response", "model",   "prior",      "prior-variance", "horseshoe",
-                                            "covariate", "basis",   "weights",    "column",         "exclude",
-                                            "positive", "standardise", "discretise", "missing",     "format",
-                                            "separator", "text"};
+const std::vector<std::string> kOfTables = {
+    "response",   "model",   "prior",  "prior-variance", "horseshoe", "covariate",
+    "basis",      "weights", "column", "exclude",        "positive",  "standardise",
+    "discretise", "missing", "format", "separator",      "text"};
 
 void refuse_options_of_tables(const options::Values& values) {
   std::vector<std::string> found;

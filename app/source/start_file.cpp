@@ -15,7 +15,8 @@ namespace magva::source {
 Vector read_start_file(const Model& model, const std::string& file) {
   const auto json = nlohmann::json::parse(results::read_text(file), nullptr, false);
   if (!json.is_object())
-    throw DataError(fmt::format("'{}' is no start: it must be a JSON object of parameter names and numbers", file));
+    throw DataError(
+        fmt::format("'{}' is no start: it must be a JSON object of parameter names and numbers", file));
   std::map<std::string, Index> coordinates;
   std::vector<std::string> names;
   for (Index i = 0; i < model.dimension(); ++i) {
@@ -26,8 +27,10 @@ Vector read_start_file(const Model& model, const std::string& file) {
   for (const auto& [name, value] : json.items()) {
     const auto found = coordinates.find(name);
     if (found == coordinates.end())
-      throw DataError(fmt::format("'{}' names '{}', which is no parameter{}", file, name, input::suggestion(name, names)));
-    if (!value.is_number()) throw DataError(fmt::format("'{}' gives '{}' a value that is no number", file, name));
+      throw DataError(fmt::format("'{}' names '{}', which is no parameter{}", file, name,
+                                  input::suggestion(name, names)));
+    if (!value.is_number())
+      throw DataError(fmt::format("'{}' gives '{}' a value that is no number", file, name));
     start(found->second) = value.get<double>();
   }
   return start;

@@ -38,7 +38,9 @@ class TableSource final : public ModelSource {
   }
 
   std::vector<Quantity> quantities() const override { return table_quantities(recipe_, model_); }
-  Matrix report(ConstMatrixRef theta, std::uint64_t /*seed*/) const override { return table_report(model_, theta); }
+  Matrix report(ConstMatrixRef theta, std::uint64_t /*seed*/) const override {
+    return table_report(model_, theta);
+  }
 
  private:
   Recipe recipe_;
@@ -51,8 +53,10 @@ class TableSource final : public ModelSource {
 std::string response_name(const options::Values& values, const input::Table& table) {
   if (values.given("response")) return values.text("response");
   if (table.features) return "label";
-  throw UsageError(fmt::format("no response is named: choose the column that is to be explained with --response, for "
-                               "example --response {}", table.columns.back().name));
+  throw UsageError(
+      fmt::format("no response is named: choose the column that is to be explained with --response, for "
+                  "example --response {}",
+                  table.columns.back().name));
 }
 
 const input::Column& response_column(const input::Table& table, const std::string& name) {
@@ -63,7 +67,8 @@ const input::Column& response_column(const input::Table& table, const std::strin
   return *column;
 }
 
-void refuse_unused(const options::Values& values, const std::vector<std::string>& unused, const std::string& model) {
+void refuse_unused(const options::Values& values, const std::vector<std::string>& unused,
+                   const std::string& model) {
   std::vector<std::string> found;
   for (const auto& option : unused)
     if (values.given(option)) found.push_back("--" + option);
@@ -84,20 +89,25 @@ Recipe recipe_for(const options::Values& values, const std::string& model) {
       throw UsageError("--horseshoe has no meaning without --prior horseshoe");
     return recipe;
   }
-  refuse_unused(values, {"prior", "prior-variance", "horseshoe", "standardise", "discretise", "column", "exclude"}, model);
-  if (!values.given("covariate")) throw UsageError("--model pspline needs the column of its covariate: --covariate");
+  refuse_unused(values,
+                {"prior", "prior-variance", "horseshoe", "standardise", "discretise", "column", "exclude"},
+                model);
+  if (!values.given("covariate"))
+    throw UsageError("--model pspline needs the column of its covariate: --covariate");
   recipe.spline = SplineRecipe{values.text("covariate"), values.integer("basis"), {}, {}};
   return recipe;
 }
 
 void fix_knots(SplineRecipe& spline, const input::Design& rows) {
   if (rows.x.cols() < 2)
-    throw DataError(fmt::format("the covariate '{}' is constant: there is no curve to fit", spline.covariate));
+    throw DataError(
+        fmt::format("the covariate '{}' is constant: there is no curve to fit", spline.covariate));
   spline.lower = rows.x.col(1).minCoeff();
   spline.upper = rows.x.col(1).maxCoeff();
 }
 
-input::DesignOptions design_options(const options::Values& values, const Recipe& recipe, const std::string& response) {
+input::DesignOptions design_options(const options::Values& values, const Recipe& recipe,
+                                    const std::string& response) {
   input::DesignOptions options;
   options.response = response;
   options.kind = recipe.model == "logistic"  ? input::ResponseKind::binary
@@ -105,11 +115,14 @@ input::DesignOptions design_options(const options::Values& values, const Recipe&
                                              : input::ResponseKind::real;
   options.positive_class = values.text("positive");
   options.weights = values.text("weights");
-  options.columns = recipe.spline ? std::vector<std::string>{recipe.spline->covariate} : values.list("column");
+  options.columns =
+      recipe.spline ? std::vector<std::string>{recipe.spline->covariate} : values.list("column");
   options.excluded = values.list("exclude");
   options.standardise = values.flag("standardise");
-  options.discretise = values.text("discretise") == "mdlp" ? input::Discretise::mdlp : input::Discretise::none;
-  options.missing = values.text("missing") == "drop" ? input::MissingPolicy::drop : input::MissingPolicy::refuse;
+  options.discretise =
+      values.text("discretise") == "mdlp" ? input::Discretise::mdlp : input::Discretise::none;
+  options.missing =
+      values.text("missing") == "drop" ? input::MissingPolicy::drop : input::MissingPolicy::refuse;
   return options;
 }
 
@@ -134,11 +147,12 @@ std::unique_ptr<ModelSource> make_table_source(const options::Values& values) {
   notes.insert(notes.end(), learnt.design.notes.begin(), learnt.design.notes.end());
   if (recipe.spline) fix_knots(*recipe.spline, learnt.design);
 
-  DataRecord data{file, table.rows, static_cast<Index>(table.columns.size()) + (table.features ? table.features->cols() : 0),
+  DataRecord data{file, table.rows,
+                  static_cast<Index>(table.columns.size()) + (table.features ? table.features->cols() : 0),
                   table.sha256};
   Regression regression = build_regression(recipe, learnt.design);
-  return std::make_unique<TableSource>(std::move(recipe), std::move(regression), values.text("init"), std::move(data),
-                                       std::move(notes));
+  return std::make_unique<TableSource>(std::move(recipe), std::move(regression), values.text("init"),
+                                       std::move(data), std::move(notes));
 }
 
 }  // namespace magva::source
