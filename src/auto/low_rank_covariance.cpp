@@ -60,24 +60,40 @@ Vector LowRankCovariance::mean_step(ConstVectorRef gradient) const {
   return step;
 }
 
+Matrix LowRankCovariance::controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const {
+  Matrix out = odd;
+  out.noalias() += .5 * (control_ * deviation);
+  out.noalias() += .5 * (control_.transpose() * deviation);
+  return out;
+}
+
+// In the metric of Sigma^-1 for directions, that is of Sigma for gradients.
+double LowRankCovariance::squared_size(const Matrix& gradients) const {
+  return (factors_.transpose() * gradients).squaredNorm() + (residual_.asDiagonal() * gradients).squaredNorm();
+}
+
+// The control variate is used only where it leaves less than the path derivative's own, A = Sigma^-1; where it has
+// gone astray it starts again from there.
+void LowRankCovariance::prepare(const PairBatch& batch) {
+  if (control_.size() == 0) return;
+  const double with = squared_size(controlled_residual(batch.odd, batch.deviation));
+  const double without = squared_size(batch.odd + batch.solved);
+  controlled_ = with < without;
+  if (!(with < constants::kControlAstray * without)) control_ = solve(Matrix::Identity(m(), m()));
+}
+
 // With G = sym E[(g + Sigma^-1 delta) delta' Sigma^-1] the differential is (G W, diag(G) d^2). A matrix A near
 // E[-Hessian] lowers its noise: G = Sigma^-1 - A + sym E[(g + A delta) delta' Sigma^-1] for every A.
 Tangent LowRankCovariance::differential(const PairBatch& batch, Index first, Index count) const {
   const auto deviation = batch.deviation.middleCols(first, count);
   const auto solved = batch.solved.middleCols(first, count);
-  const bool controlled = control_.size() > 0;
-  Matrix residual = batch.odd.middleCols(first, count);
-  if (controlled) {
-    residual.noalias() += .5 * (control_ * deviation);
-    residual.noalias() += .5 * (control_.transpose() * deviation);
-  } else {
-    residual += solved;
-  }
+  const auto odd = batch.odd.middleCols(first, count);
+  const Matrix residual = controlled_ ? controlled_residual(odd, deviation) : Matrix(odd + solved);
   const double share = 1 / static_cast<double>(count);
   Tangent out;
   out.factors = (.5 * share) * (residual * (solved.transpose() * factors_) + solved * (residual.transpose() * factors_));
   out.scales = share * residual.cwiseProduct(solved).rowwise().sum().cwiseProduct(residual_.cwiseAbs2());
-  if (controlled) {
+  if (controlled_) {
     out.factors += solve(factors_) - .5 * (control_ * factors_ + control_.transpose() * factors_);
     out.scales += (precision_diagonal() - control_.diagonal()).cwiseProduct(residual_.cwiseAbs2());
   }

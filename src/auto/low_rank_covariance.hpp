@@ -16,6 +16,7 @@ class LowRankCovariance final : public Covariance {
   double log_determinant() const override { return log_det_; }
   void draw(PairBatch& batch) const override;
   Vector mean_step(ConstVectorRef gradient) const override;
+  void prepare(const PairBatch& batch) override;
   Tangent differential(const PairBatch& batch, Index first, Index count) const override;
   Tangent natural(const Tangent& differential) const override;
   void move(const Tangent& direction, double step) override;
@@ -31,6 +32,9 @@ class LowRankCovariance final : public Covariance {
   Index m() const { return factors_.rows(); }
   Index p() const { return factors_.cols(); }
   Matrix solve(ConstMatrixRef v) const;
+  /// g + A delta with the symmetric part of A.
+  Matrix controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const;
+  double squared_size(const Matrix& gradients) const;
   Vector precision_diagonal() const;
   /// The differential that the Fisher metric makes of a direction.
   Tangent metric(const Tangent& direction) const;
@@ -38,6 +42,7 @@ class LowRankCovariance final : public Covariance {
   Matrix factors_;
   Matrix log_residual_;  // one column
   Matrix control_;       // A of the control variate; empty where there is none
+  bool controlled_ = false;
   Matrix newton_root_;   // Cholesky factor of the curvature that preconditions the mean; empty where there is none
   Matrix pairs_seen_ = Matrix::Zero(1, 1);  // by the control variate
 

@@ -30,10 +30,10 @@ Tangent LowRankCovariance::metric(const Tangent& x) const {
 // nothing and have no differential: the damping keeps them, and factors that have all but vanished, in their place.
 Tangent LowRankCovariance::natural(const Tangent& differential) const {
   if (p() == 0) return {differential.factors, .5 * differential.scales};
-  const Matrix inverse_gram =
-      Matrix(factors_.transpose() * solve(factors_) +
-             constants::kPreconditionerDamping * Matrix::Identity(p(), p()))
-          .inverse();
+  const Matrix inverse_gram = Matrix(factors_.transpose() * solve(factors_) +
+                                     constants::kPreconditionerDamping * Matrix::Identity(p(), p()))
+                                  .llt()
+                                  .solve(Matrix::Identity(p(), p()));
   const auto precondition = [&](const Tangent& r) {
     const Matrix sigma_r =
         factors_ * (factors_.transpose() * r.factors) + residual_.cwiseAbs2().asDiagonal() * r.factors;

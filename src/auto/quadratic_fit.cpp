@@ -19,10 +19,17 @@ Matrix orthonormal(const Matrix& a) {
 }  // namespace
 
 QuadraticFitter::QuadraticFitter(ConstMatrixRef precision)
-    : precision_(precision), scale_(precision.diagonal().cwiseSqrt().cwiseInverse()) {
+    : precision_(precision),
+      scale_(precision.diagonal().cwiseSqrt().cwiseInverse()),
+      directions_(precision.rows(), 0) {
   const Eigen::LLT<Matrix> llt(precision_);
   if (llt.info() != Eigen::Success) throw DataError("the curvature is not positive definite");
   cholesky_ = llt.matrixL();
+}
+
+QuadraticFitter::QuadraticFitter(ConstMatrixRef precision, const QuadraticFitter& similar) : QuadraticFitter(precision) {
+  scale_ = similar.scale_;
+  directions_ = similar.directions_;
 }
 
 double QuadraticFitter::full_rank_value() const {

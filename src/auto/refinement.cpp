@@ -83,6 +83,7 @@ void Refinement::State::take_step() {
   const double mean_total = .5 * g.dot(mean_step);
   const double mean_noise = .5 * difference.dot(covariance->mean_step(difference));
 
+  covariance->prepare(batch);
   const Tangent d1 = covariance->differential(batch, 0, half);
   const Tangent d2 = covariance->differential(batch, batch.pairs() - half, half);
   const Tangent d = combine(.5, d1, .5, d2);
@@ -94,6 +95,8 @@ void Refinement::State::take_step() {
   const bool first = last_mean_step.size() == 0;
   mean_window.push_back({mean_total - mean_noise, mean_total, first ? 0 : .5 * g.dot(last_mean_step)});
   covariance_window.push_back({total - noise, total, first ? 0 : .5 * inner(d, last_direction)});
+  mean_control.observe(mean_window.back());
+  covariance_control.observe(covariance_window.back());
   last_mean_step = mean_step;
   last_direction = direction;
 
@@ -110,15 +113,15 @@ void Refinement::State::end_window() {
   covariance_gain = summarise(covariance_window);
   mean_window.clear();
   covariance_window.clear();
-  const bool mean_noisy = mean_control.update(mean_gain);
-  const bool covariance_noisy = covariance_control.update(covariance_gain);
+  const bool scarce = mean_control.scarce() && covariance_control.scarce();
   const double signal = mean_gain.signal + covariance_gain.signal;
   const double floor = mean_control.noise_floor(mean_gain) + covariance_control.noise_floor(covariance_gain);
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
-  const bool quiet = signal < std::max(2 * se, 2 * floor) || (mean_noisy && covariance_noisy);
+  const bool quiet = signal < std::max(2 * se, 2 * floor);
   if (!quiet) {
     quiet_windows = 0;
     average.clear();
+    if (scarce) pairs = std::min(2 * pairs, constants::kMostPairs);
     return;
   }
   if (++quiet_windows >= constants::kEpochWindows) end_epoch();

@@ -13,7 +13,6 @@ WindowGain summarise(const std::vector<Gain>& window) {
   for (const Gain& gain : window) {
     out.signal += gain.signal / n;
     out.total += gain.total / n;
-    out.overshoot += gain.overshoot / n;
   }
   double squares = 0;
   for (const Gain& gain : window) squares += (gain.signal - out.signal) * (gain.signal - out.signal);
@@ -21,18 +20,22 @@ WindowGain summarise(const std::vector<Gain>& window) {
   return out;
 }
 
-StepControl::StepControl() : step_(constants::kFirstStep), largest_(constants::kLargestStep) {}
+StepControl::StepControl() : step_(constants::kSmallestStep), largest_(constants::kLargestStep) {}
 
-bool StepControl::update(const WindowGain& window) {
-  if (window.overshoot < -constants::kOvershoot * window.total) {
-    largest_ = std::max(.5 * step_, constants::kSmallestOvershootStep);
-    step_ = std::min(step_, largest_);
-    return false;
+void StepControl::observe(const Gain& gain) {
+  const double w = constants::kGainWeight;
+  average_.signal += w * (gain.signal - average_.signal);
+  average_.total += w * (gain.total - average_.total);
+  average_.overshoot += w * (gain.overshoot - average_.overshoot);
+  weight_ += w * (1 - weight_);
+  if (average_.overshoot < -constants::kOvershoot * average_.total) {
+    largest_ = std::max(constants::kOvershootCut * step_, constants::kSmallestStep);
+    average_.overshoot = 0;
   }
-  const double best = window.total > 0 ? window.signal / window.total : constants::kLargestStep;
-  const double smallest = std::min(constants::kSmallestStep, largest_);
-  step_ = std::clamp(best, smallest, largest_);
-  return best < smallest;
+  const double best = average_.total > 0 ? average_.signal / average_.total : constants::kLargestStep;
+  step_ = std::clamp(best, constants::kSmallestStep, largest_);
 }
+
+bool StepControl::scarce() const { return average_.signal < constants::kScarceStep * average_.total; }
 
 }  // namespace magva

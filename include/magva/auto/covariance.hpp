@@ -42,6 +42,8 @@ class Covariance {
   /// Turns a gradient for the mean into its step.
   virtual Vector mean_step(ConstVectorRef gradient) const = 0;
 
+  /// Decides how the differential is estimated from this batch.
+  virtual void prepare(const PairBatch& /*batch*/) {}
   /// The ELBO's differential as estimated from the pairs [first, first + count) of the batch.
   virtual Tangent differential(const PairBatch& batch, Index first, Index count) const = 0;
   virtual Tangent natural(const Tangent& differential) const = 0;

@@ -16,6 +16,8 @@ struct QuadraticFit {
 class QuadraticFitter {
  public:
   explicit QuadraticFitter(ConstMatrixRef precision);
+  /// The same, starting where the fit for a similar precision ended.
+  QuadraticFitter(ConstMatrixRef precision, const QuadraticFitter& similar);
   /// Ranks in increasing order start where the one before ended.
   QuadraticFit fit(Index rank);
   /// The value of the unrestricted optimum, Sigma = A^-1.

@@ -20,7 +20,6 @@ struct WindowGain {
   double signal = 0;
   double signal_se = 0;
   double total = 0;
-  double overshoot = 0;
   double noise() const { return total > signal ? total - signal : 0; }
 };
 WindowGain summarise(const std::vector<Gain>& window);
@@ -29,18 +28,21 @@ WindowGain summarise(const std::vector<Gain>& window);
 class StepControl {
  public:
   StepControl();
+  void observe(const Gain& gain);
   double step() const { return step_; }
-  /// Takes the best step that the window suggests; true where that is below the smallest, and more draws are due.
-  bool update(const WindowGain& window);
+  /// Less than the smallest step would be right: more draws are due.
+  bool scarce() const;
   /// How far, in nats, the noise keeps the iterates from the optimum with this step: for x <- (1 - rho) x + rho noise
   /// the stationary value of |x|^2/2 is rho/(2 - rho) of the noise's.
   double noise_floor(const WindowGain& window) const { return step_ / (2 - step_) * window.noise(); }
 
-  std::vector<double*> state() { return {&step_, &largest_}; }
+  std::vector<double*> state() { return {&step_, &largest_, &average_.signal, &average_.total, &average_.overshoot, &weight_}; }
 
  private:
   double step_;
-  double largest_;  // halves at every overshoot
+  double largest_;  // shrinks at every overshoot
+  Gain average_;    // running, to be divided by weight_
+  double weight_ = 0;
 };
 
 }  // namespace magva
