@@ -59,7 +59,8 @@ std::filesystem::path out_folder(const Values& values) {
 
 /// Takes the options of the interrupted fit; those given now must be the same.
 void take_recorded(Values& values, const FitRecord& record, const FitFolder& folder) {
-  const bool finished = !record.running() && !folder.has_checkpoint();
+  const bool finished = !record.running() && record.stopped != words(StopReason::kInterrupted) &&
+                        record.stopped != words(StopReason::kTimeLimit);
   if (finished)
     throw UsageError(fmt::format("there is nothing to resume in '{}': that fit has ended ({})",
                                  folder.path().string(), record.stopped));
@@ -168,7 +169,7 @@ int run_resumed(Values values) {
   const auto progress = fitting::make_progress(values.flag("quiet"));
   const bool from_checkpoint = folder.has_checkpoint();
   progress->say(from_checkpoint ? "going on from the last checkpoint"
-                                : "there is no checkpoint yet: starting again");
+                                : "there is no checkpoint: starting again");
   return finish(values, *source, folder, new_record(values, *source),
                 run_fit(values, *source, folder, *progress, from_checkpoint));
 }
