@@ -174,26 +174,45 @@ int run_resumed(Values values) {
                 run_fit(values, *source, folder, *progress, from_checkpoint));
 }
 
+void refuse_bad_options(const Values& values, const source::ModelSource& source) {
+  const Index m = source.model().dimension();
+  const auto problems =
+      values.given("rule") ? fitting::rule_problems(values, m) : fitting::default_problems(values, m);
+  if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "; ")));
+}
+
+std::unique_ptr<source::ModelSource> checked_source(const Values& values) {
+  auto source = source::make_source(values);
+  refuse_bad_options(values, *source);
+  return source;
+}
+
+/// Runs `work`; where it fails before anything worth keeping was written, the folder is as it was.
+template <class Work>
+auto or_abandon(const FitFolder& folder, Work work) {
+  try {
+    return work();
+  } catch (...) {
+    if (!folder.has_checkpoint()) folder.abandon();
+    throw;
+  }
+}
+
 int run_new(const Values& values) {
   if (values.arguments.empty())
     throw UsageError(
         "magva fit needs a FILE: a table (CSV, TSV, LIBSVM; '-' for standard input) or a Stan model");
   const FitFolder folder = FitFolder::create(out_folder(values));
-  std::unique_ptr<source::ModelSource> source;
-  try {
-    source = source::make_source(values);
-  } catch (...) {
-    folder.abandon();
-    throw;
-  }
+  const auto source = or_abandon(folder, [&] { return checked_source(values); });
   const auto progress = fitting::make_progress(values.flag("quiet"));
   progress->say(source->description());
   for (const auto& note : source->notes()) progress->say("note: " + note);
-  FitRecord record = new_record(values, *source);
+  const FitRecord record = new_record(values, *source);
   folder.clear();
-  results::save(record, folder.record());
-  return finish(values, *source, folder, std::move(record),
-                run_fit(values, *source, folder, *progress, false));
+  return or_abandon(folder, [&] {
+    results::save(record, folder.record());
+    return finish(values, *source, folder, record, run_fit(values, *source, folder, *progress, false));
+  });
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ std::vector<OptionSpec> fitting_options() {
              "run Algorithm 1 of the paper with this update rule instead of the default optimiser",
              {"basic", "momentum", "rmsprop", "adadelta", "rmsprop-guarded", "adadelta-guarded",
               "rmsprop-stable", "adadelta-stable", "adam"}),
-      integer("iterations", "", "with --rule: how many iterations; 5000 where it is not given", 1, kMost),
+      integer("iterations", "", "the most iterations; with --rule 5000 where it is not given", 1, kMost),
       integer("draws", "", "with --rule: draws per iteration; 1 where it is not given", 1, 1'000'000),
       choice("estimator", "",
              "with --rule: the gradient estimator; entropy, the paper's, where it is not given",

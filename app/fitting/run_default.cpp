@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,27 +7,12 @@
 #include "fitting/watch.hpp"
 #include "magva/auto/constants.hpp"
 #include "magva/auto/fit_auto.hpp"
-#include "magva/error.hpp"
 
 namespace magva::fitting {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-void refuse_options_of_rules(const options::Values& values) {
-  std::vector<std::string> found;
-  for (const char* option : {"iterations", "draws", "estimator"})
-    if (values.given(option)) found.push_back(fmt::format("--{}", option));
-  const std::string family = values.text("family");
-  if (family == "grassmann" || family == "vafc" || family == "fixed-rank")
-    found.push_back("--family " + family);
-  if (!found.empty())
-    throw UsageError(
-        fmt::format("the default optimiser has no {}: choose a --rule of the paper, or leave {} out "
-                    "(--evaluations limits the default)",
-                    fmt::join(found, ", "), found.size() == 1 ? "it" : "them"));
-}
 
 std::optional<Index> rank(const options::Values& values, Index dimension) {
   const std::string family = values.text("family");
@@ -38,18 +22,15 @@ std::optional<Index> rank(const options::Values& values, Index dimension) {
   return values.integer("rank");
 }
 
-AutoOptions auto_options(const FitTask& task) {
-  const auto& values = task.values;
+AutoOptions auto_options(const options::Values& values, Index dimension) {
   AutoOptions options;
-  options.rank = rank(values, task.model.dimension());
+  options.rank = rank(values, dimension);
   options.starts = static_cast<int>(values.integer("starts"));
-  options.init = task.start;
   options.seed = static_cast<std::uint64_t>(values.integer("seed"));
   options.threads = static_cast<int>(values.integer("threads"));
-  options.max_evaluations =
-      values.given("evaluations")
-          ? values.integer("evaluations")
-          : constants::kEvaluations + constants::kEvaluationsPerParameter * task.model.dimension();
+  options.max_evaluations = values.given("evaluations")
+                                ? values.integer("evaluations")
+                                : constants::kEvaluations + constants::kEvaluationsPerParameter * dimension;
   return options;
 }
 
@@ -77,16 +58,31 @@ void restate_stop(AutoResult& result, const Watch& watch) {
       fmt::format("the fit has not converged ({}): {}", words(result.stopped), result.evidence);
   result.stopped = *watch.stopped();
   result.evidence = watch.evidence();
-  std::replace(result.warnings.begin(), result.warnings.end(), stale,
-               fmt::format("the fit was stopped early ({}): --resume starts it again", result.evidence));
+  std::replace(
+      result.warnings.begin(), result.warnings.end(), stale,
+      fmt::format("the fit was stopped early ({}): more time or iterations would help", result.evidence));
 }
 
 }  // namespace
 
+std::vector<std::string> default_problems(const options::Values& values, Index dimension) {
+  auto found = auto_options(values, dimension).problems(dimension);
+  const auto of_rules = [&](const std::string& option) {
+    found.push_back(fmt::format(
+        "the default optimiser has no {}: choose a --rule of the paper, or leave it out", option));
+  };
+  if (values.given("draws")) of_rules("--draws");
+  if (values.given("estimator")) of_rules("--estimator");
+  const std::string family = values.text("family");
+  if (family == "grassmann" || family == "vafc" || family == "fixed-rank") of_rules("--family " + family);
+  return found;
+}
+
 FitOutcome run_default(const FitTask& task) {
-  refuse_options_of_rules(task.values);
-  const AutoOptions options = auto_options(task);
+  AutoOptions options = auto_options(task.values, task.model.dimension());
+  options.init = task.start;
   Watch watch(task, options.max_evaluations / (2 * constants::kFewestPairs), {});
+  if (task.values.given("iterations")) watch.stop_after(task.values.integer("iterations"));
   AutoResult result = fit_auto(
       task.model, options, {[&](const AutoView& view) {
         const Stage stage{fmt::format("{}, gradient", view.phase), view.gradient_evaluations,

@@ -54,6 +54,10 @@ void judge(FitOutcome& outcome, const ElboEstimate& estimate) {
 
 }  // namespace
 
+std::vector<std::string> rule_problems(const options::Values& values, Index dimension) {
+  return fit_options(values).problems(dimension);
+}
+
 FitOutcome run_rule(const FitTask& task) {
   const FitOptions options = fit_options(task.values);
   Fitter fitter = make_fitter(task, options);

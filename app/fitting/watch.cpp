@@ -17,6 +17,11 @@ Watch::Watch(const FitTask& task, std::int64_t most_iterations, SaveCheckpoint s
 bool Watch::operator()(const IterationView& view, const Stage& stage) {
   trace_.add(view);
   checkpoint_when_due(view);
+  if (view.iteration >= iteration_limit_) {
+    stopped_ = StopReason::kIterationLimit;
+    evidence_ = fmt::format("{} iterations were done without convergence", view.iteration);
+    return false;
+  }
   return prepare(view, stage);
 }
 

@@ -14,6 +14,9 @@ class Watch {
   using SaveCheckpoint = std::function<void()>;
   Watch(const FitTask& task, std::int64_t most_iterations, SaveCheckpoint save);
 
+  /// A limit for optimisers that have none of their own.
+  void stop_after(std::int64_t iterations) { iteration_limit_ = iterations; }
+
   /// After each iteration; false where the fit is to stop.
   bool operator()(const IterationView& view, const Stage& stage);
   /// The same for what comes before the iterations that are traced.
@@ -35,6 +38,7 @@ class Watch {
   results::Trace trace_;
   double every_;
   double time_limit_;
+  std::int64_t iteration_limit_ = std::numeric_limits<std::int64_t>::max();
   std::optional<double> next_checkpoint_;
   std::optional<StopReason> stopped_;
   std::string evidence_;
