@@ -4,9 +4,11 @@ import json
 import math
 import os
 import pathlib
+import signal
+import subprocess
 import unittest
 
-from harness import DATA, IO, NOT_TRUSTED, SOURCE, USAGE, Case
+from harness import DATA, IO, NOT_TRUSTED, PROGRAM, SOURCE, USAGE, Case
 
 LIBRARIES = pathlib.Path(os.environ.get("MAGVA_TEST_STAN", "nowhere"))
 PROGRAMS = SOURCE / "tests/stan/programs"
@@ -60,6 +62,19 @@ class Libraries(Case):
         library = self.gaussian()
         self.write("init.json", json.dumps({"theta": [1, 2, 3]}))
         self.succeeds("fit", library, "--data", "data.json", "--init", "init.json", "--out", "fit")
+
+    def test_ctrl_c_stops_the_default_and_saves(self):
+        self.write("data.json", json.dumps({"m": 3, "milliseconds": 5}))
+        process = subprocess.Popen([PROGRAM, "fit", self.library("slow"), "--data", "data.json", "--out", "fit"], cwd=self.folder,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while "gradient" not in process.stderr.readline():  # the fit is under way
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, NOT_TRUSTED, err)
+        self.assertEqual(self.record()["stopped"], "interrupted")
+        self.assertIn("interrupted", out)
+        self.succeeds("draws", "fit", "-n", 3)
 
     def test_refusals(self):
         library = self.gaussian()
