@@ -96,6 +96,7 @@ void Refinement::State::end_epoch() {
     }
   }
   previous = now;
+  settled = !moved;
   previous_floor = floor;
   pairs = std::min(2 * pairs, constants::kMostPairs);
   quiet_windows = 0;

@@ -1,6 +1,6 @@
 #include "low_rank_covariance.hpp"
 
-#include <Eigen/SVD>
+#include <Eigen/Eigenvalues>
 
 #include <cmath>
 
@@ -53,7 +53,7 @@ void LowRankCovariance::draw(PairBatch& batch) const {
 }
 
 Vector LowRankCovariance::mean_step(ConstVectorRef gradient) const {
-  if (newton_root_.size() == 0)
+  if (!controlled_ || newton_root_.size() == 0)
     return factors_ * (factors_.transpose() * gradient) + residual_.cwiseAbs2().cwiseProduct(gradient);
   Vector step = newton_root_.triangularView<Eigen::Lower>().solve(gradient);
   newton_root_.triangularView<Eigen::Lower>().transpose().solveInPlace(step);
@@ -79,6 +79,10 @@ void LowRankCovariance::prepare(const PairBatch& batch) {
   const double with = squared_size(controlled_residual(batch.odd, batch.deviation));
   const double without = squared_size(batch.odd + batch.solved);
   controlled_ = with < without;
+  const double square = with / (static_cast<double>(batch.pairs()) * static_cast<double>(m()));
+  const bool first = learned_(1, 0) == 0;
+  learned_(1, 0) += (first ? 1 : constants::kGainWeight) * (square - learned_(1, 0));
+  if (first) renew();
   if (!(with < constants::kControlAstray * without)) control_ = solve(Matrix::Identity(m(), m()));
 }
 
@@ -101,10 +105,8 @@ Tangent LowRankCovariance::differential(const PairBatch& batch, Index first, Ind
 }
 
 void LowRankCovariance::move(const Tangent& direction, double step) {
-  const double length2 = inner(metric(direction), direction) * step * step;
-  const double limit =
-      2 * std::max(constants::kLargestStepNats, constants::kLargestStepShare * static_cast<double>(m()));
-  const double shrunk = step * std::min(1., std::sqrt(limit / std::max(length2, 1e-300)));
+  const double change = step * largest_change(direction);
+  const double shrunk = step * std::min(1., constants::kLargestScaleStep / std::max(change, 1e-300));
   factors_ += shrunk * direction.factors;
   log_residual_ +=
       (shrunk * direction.scales).cwiseMax(-constants::kLargestScaleStep).cwiseMin(constants::kLargestScaleStep);
@@ -117,27 +119,52 @@ void LowRankCovariance::scale(double factor) {
   refresh();
 }
 
+double LowRankCovariance::control_memory() const {
+  return std::max(constants::kControlMemory * static_cast<double>(m()), constants::kControlShare * learned_(0, 0));
+}
+
+// A mean of n products r z' with entries of variance s^2 has a spectral norm of about 2 s sqrt(m/n).
+double LowRankCovariance::control_noise() const {
+  return std::min(constants::kMostControlNoise,
+                  2 * std::sqrt(learned_(1, 0) * static_cast<double>(m()) / control_memory()));
+}
+
 // A <- A - r mean[(g + A delta) delta' Sigma^-1]: its fixed point is E[-Hessian]. It is not kept symmetric, so that
 // each pair corrects A in the direction that it has seen and nowhere else; only its symmetric part is used.
 void LowRankCovariance::learn(const PairBatch& batch) {
   if (control_.size() == 0) return;
   const auto count = static_cast<double>(batch.pairs());
-  pairs_seen_(0, 0) += count;
-  const double memory =
-      std::max(constants::kControlMemory * static_cast<double>(m()), constants::kControlShare * pairs_seen_(0, 0));
-  const double rate = std::min(constants::kControlRate, count / memory);
+  learned_(0, 0) += count;
+  const double rate = std::min(constants::kControlRate, count / control_memory());
   Matrix residual = batch.odd;
   residual.noalias() += control_ * batch.deviation;
   control_.noalias() -= (rate / count) * residual * batch.solved.transpose();
+}
+
+// The mean's Newton steps use A, with as much of Sigma^-1 as its noise makes necessary.
+void LowRankCovariance::renew() {
+  if (control_.size() == 0) return;
+  const Matrix precision = solve(Matrix::Identity(m(), m()));
+  double share = control_noise();
+  for (int k = 0; k < constants::kNewtonDampings; ++k, share = 4 * share + constants::kMetricDamping) {
+    const Eigen::LLT<Matrix> llt(symmetric_control() + share * precision);
+    if (llt.info() != Eigen::Success) continue;
+    newton_root_ = llt.matrixL();
+    return;
+  }
+  newton_root_.resize(0, 0);
 }
 
 // Turned so that the factors lie as near as possible to the reference's: W and W Q give the same Sigma.
 Tangent LowRankCovariance::coordinates(const Tangent* reference) const {
   if (reference == nullptr || p() == 0) return {factors_, log_residual_.col(0)};
   const Vector weight = (-2 * reference->scales).array().exp();
-  const Eigen::JacobiSVD<Matrix> svd(factors_.transpose() * (weight.asDiagonal() * reference->factors),
-                                     Eigen::ComputeFullU | Eigen::ComputeFullV);
-  return {factors_ * (svd.matrixU() * svd.matrixV().transpose()), log_residual_.col(0)};
+  const Matrix overlap = factors_.transpose() * (weight.asDiagonal() * reference->factors);
+  const Eigen::SelfAdjointEigenSolver<Matrix> gram(overlap.transpose() * overlap);
+  const Vector lengths = gram.eigenvalues().cwiseMax(1e-14 * gram.eigenvalues().maxCoeff() + 1e-300).cwiseSqrt();
+  const Matrix turn =
+      overlap * gram.eigenvectors() * lengths.cwiseInverse().asDiagonal() * gram.eigenvectors().transpose();
+  return {factors_ * turn, log_residual_.col(0)};
 }
 
 bool LowRankCovariance::assign(const Tangent& coordinates) {

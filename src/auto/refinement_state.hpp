@@ -41,6 +41,7 @@ struct Refinement::State {
   WindowGain mean_gain, covariance_gain;
   IterateAverage average;
   Iterate previous;        // the last epoch's average; empty before the first
+  bool settled = false;    // it still stands: nothing has moved since
   double previous_floor = 0;
   double elbo;
   RefinementStatus status = RefinementStatus::kRunning;

@@ -1,6 +1,6 @@
 #include "magva/diagnostics/tails.hpp"
 
-#include <Eigen/SVD>
+#include <Eigen/Eigenvalues>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -16,13 +16,21 @@ struct Axis {
   std::string name;
 };
 
+// Of L L', each one sd long, the widest first. Scaled to unit variances, so that no parameter's unit decides.
+Matrix principal_axes(const Matrix& root) {
+  const Vector sd = root.rowwise().norm();
+  const Matrix unit = sd.cwiseInverse().asDiagonal() * root;
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(unit * unit.transpose());
+  const Matrix axes =
+      sd.asDiagonal() * eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
+  return axes.rowwise().reverse();
+}
+
 std::vector<Axis> axes(const Model& model, const Gaussian& q) {
   const Index m = q.dimension();
   std::vector<Axis> out;
   if (q.rank() > 0) {
-    const Matrix wide = q.is_dense() ? Matrix(Eigen::BDCSVD<Matrix>(q.factors(), Eigen::ComputeThinU).matrixU() *
-                                              Eigen::BDCSVD<Matrix>(q.factors()).singularValues().asDiagonal())
-                                     : q.factors();
+    const Matrix wide = q.is_dense() ? principal_axes(q.factors()) : q.factors();
     for (Index j = 0; j < std::min<Index>(wide.cols(), constants::kTailFactors); ++j)
       out.push_back({wide.col(j), fmt::format("the Gaussian's principal axis {}", j + 1)});
   }

@@ -74,9 +74,15 @@ inline constexpr double kPreconditionerDamping = 1e-2;
 /// Conjugate gradients end after so many iterations, or with this share of the squared residual left.
 inline constexpr int kSolveIterations = 15;
 inline constexpr double kSolveTolerance = 1e-4;
-/// Largest change of a log variance in one step.
+/// Iterations that estimate the largest relative change of a variance.
+inline constexpr int kPowerIterations = 12;
+/// Dampings, each four times the one before, that are tried to make the learned curvature positive definite.
+inline constexpr int kNewtonDampings = 5;
+/// Largest noise, relative to Sigma^-1, that is assumed of the learned curvature.
+inline constexpr double kMostControlNoise = 10;
+/// Largest relative change of a variance, or change of its logarithm, in one step.
 inline constexpr double kLargestScaleStep = 1;
-/// Largest squared length / 2 of a step in the Fisher metric: nats, or nats a parameter, whichever is more.
+/// Largest squared length / 2 of a step of the mean: nats, or nats a parameter, whichever is more.
 inline constexpr double kLargestStepNats = .5;
 inline constexpr double kLargestStepShare = .1;
 /// The control variate remembers at least kControlMemory m pairs, at least this share of all pairs seen, and never
@@ -105,8 +111,9 @@ inline constexpr int kWindow = 8;
 inline constexpr int kEpochWindows = 3;
 /// A step overshoots when the next gradient points back by more than this share of its own square.
 inline constexpr double kOvershoot = .3;
-/// What is then left of the step, which becomes the largest.
+/// What is then left of the step, which becomes the largest, and how the largest recovers with every iteration.
 inline constexpr double kOvershootCut = .6;
+inline constexpr double kOvershootRecovery = 1.02;
 /// Share of pairs without a finite log density at which the covariance shrinks, and by how much its sds shrink.
 inline constexpr double kTooManyRejected = .5;
 inline constexpr double kShrink = .7;
@@ -115,9 +122,10 @@ inline constexpr Index kFewestProbeDraws = 100;
 inline constexpr Index kMostProbeDraws = 2000;
 /// How far ahead, in distances between the averages of two epochs, points are tried.
 inline constexpr double kFurthestProbe = 32;
-/// Shares of the tolerance: a point ahead that is better by this is taken; the noise of the averaged iterates, the
-/// signal that is left (with two standard errors) and the drift between epochs must be below these.
+/// Shares of the tolerance: a point ahead that is better by this is taken; a signal below this counts as none; the
+/// noise of the averaged iterates, the signal that is left (with two standard errors) and the drift between epochs must be below these.
 inline constexpr double kProbeShare = .3;
+inline constexpr double kQuietShare = .1;
 inline constexpr double kFloorShare = .3;
 inline constexpr double kSignalShare = .5;
 inline constexpr double kDriftShare = .5;
@@ -155,8 +163,6 @@ inline constexpr double kModeNats = 4;
 // Rank
 /// Up to this m the covariance is full rank: m^2/2 numbers cost less than the choice of a rank would.
 inline constexpr Index kFullRankDimension = 128;
-/// Below this gain over mean-field, in nats, mean-field is full rank.
-inline constexpr double kFullRankGain = 1e-3;
 /// Doubling the rank must gain this many nats, or nats a parameter, whichever is more.
 inline constexpr double kRankGainNats = 1;
 inline constexpr double kRankGainShare = .005;
