@@ -40,18 +40,41 @@ Comparison compare(const Vector& a, const Vector& b) {
 
 }  // namespace
 
-Iterate Refinement::State::current() const { return {mean, covariance->coordinates(nullptr)}; }
-
 std::unique_ptr<Covariance> Refinement::State::at(const Iterate& iterate) const {
   auto other = covariance->clone();
   if (!other->assign(iterate.covariance)) return nullptr;
   return other;
 }
 
+Matrix Refinement::State::probe_noise() const {
+  Matrix noise(covariance->noise_size(),
+               std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws));
+  Noise(seed, NoiseStream::kEvaluation).fill(static_cast<std::uint64_t>(iteration), 0, noise, evaluator.workers());
+  return noise;
+}
+
+bool Refinement::State::try_alternatives(const Iterate& base) {
+  const auto here = at(base);
+  const Matrix noise = probe_noise();
+  const Vector now = log_weights(evaluator, base.mean, *here, noise);
+  double best = constants::kProbeShare * tolerance;
+  bool better = false;
+  for (const Tangent& other : here->alternatives()) {
+    const auto candidate = at({base.mean, other});
+    if (candidate == nullptr) continue;
+    const Comparison found = compare(log_weights(evaluator, base.mean, *candidate, noise), now);
+    if (!(found.difference > best && found.difference > 2 * found.se)) continue;
+    best = found.difference;
+    mean = base.mean;
+    covariance->assign(other);
+    better = true;
+  }
+  return better;
+}
+
 bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
   const auto here = at(base);
-  Matrix noise(covariance->noise_size(), std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws));
-  Noise(seed, NoiseStream::kEvaluation).fill(static_cast<std::uint64_t>(iteration), 0, noise, evaluator.workers());
+  const Matrix noise = probe_noise();
   const Vector now = log_weights(evaluator, base.mean, *here, noise);
   bool better = false;
   Vector best = now;
@@ -83,10 +106,11 @@ void Refinement::State::end_epoch() {
   const Iterate now = average.value;
   bool moved = false;
   if (previous.mean.size() > 0) moved = probe_ahead({previous.mean, at(previous)->coordinates(&now.covariance)}, now);
+  if (!moved) moved = try_alternatives(now);
   const bool calm = floor < constants::kFloorShare * tolerance && signal + 2 * se < constants::kSignalShare * tolerance;
   if (calm && !moved && previous.mean.size() > 0) {
     const double drift = kl_divergence(at(now)->gaussian(now.mean), at(previous)->gaussian(previous.mean));
-    if (drift < constants::kDriftShare * tolerance + 2 * (floor + previous_floor)) {
+    if (drift < constants::kDriftShare * tolerance + constants::kDriftNoise * (floor + previous_floor)) {
       status = RefinementStatus::kConverged;
       evidence = fmt::format(
           "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs {:.3g}, and the "

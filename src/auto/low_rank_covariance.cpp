@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "magva/auto/constants.hpp"
+#include "magva/auto/quadratic_fit.hpp"
 #include "magva/error.hpp"
 
 namespace magva {
@@ -153,6 +154,20 @@ void LowRankCovariance::renew() {
     return;
   }
   newton_root_.resize(0, 0);
+}
+
+// The best factors for the learned curvature, chosen anew: near eigenvalues at the start may have made it take others.
+std::vector<Tangent> LowRankCovariance::alternatives() const {
+  std::vector<Tangent> out;
+  if (!controlled_ || p() == 0) return out;
+  const Matrix precision = solve(Matrix::Identity(m(), m()));
+  for (const double share : constants::kAlternativeShares) {
+    const Matrix mixed = (1 - share) * symmetric_control() + share * precision;
+    if (Eigen::LLT<Matrix>(mixed).info() != Eigen::Success) continue;
+    QuadraticFit fit = QuadraticFitter(mixed).fit(p());
+    out.push_back({std::move(fit.factors), fit.residual_sd.array().log()});
+  }
+  return out;
 }
 
 // Turned so that the factors lie as near as possible to the reference's: W and W Q give the same Sigma.

@@ -92,6 +92,10 @@ void Refinement::State::take_step() {
   const double total = .5 * inner(d, direction);
   const double noise = .5 * inner(apart, covariance->natural(apart));
 
+  if (!std::isfinite(total) || !std::isfinite(mean_total) || !std::isfinite(noise)) {
+    covariance->scale(constants::kShrink);  // gradients beyond all numbers: the draws are too far out
+    return;
+  }
   const bool first = last_mean_step.size() == 0;
   mean_window.push_back({mean_total - mean_noise, mean_total, first ? 0 : .5 * g.dot(last_mean_step)});
   covariance_window.push_back({total - noise, total, first ? 0 : .5 * inner(d, last_direction)});

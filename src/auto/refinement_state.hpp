@@ -24,7 +24,9 @@ struct Refinement::State {
   void end_epoch();
   /// ELBO differences to `base` of points ahead on the way from `from` to `base`; moves there where it is better.
   bool probe_ahead(const Iterate& from, const Iterate& base);
-  Iterate current() const;
+  /// Tries other factors than those that the iterates have settled on; moves there where they are better.
+  bool try_alternatives(const Iterate& base);
+  Matrix probe_noise() const;
   std::unique_ptr<Covariance> at(const Iterate& iterate) const;
 
   Evaluator& evaluator;

@@ -46,12 +46,18 @@ std::vector<Axis> axes(const Model& model, const Gaussian& q) {
 TailKind classify(const double* fall) {
   for (int k = 0; k < constants::kTailRadii; ++k)
     if (!std::isfinite(fall[k])) return TailKind::kLight;  // beyond the support, or beyond all numbers
-  const double last = fall[constants::kTailRadii - 1] - fall[constants::kTailRadii - 2];
-  const double before = fall[constants::kTailRadii - 2] - fall[constants::kTailRadii - 3];
-  if (last < constants::kFlatNats && before < constants::kFlatNats) return TailKind::kImproper;
-  // Radii double: a power law falls by equal amounts, an exponential by doubling ones.
-  if (last < constants::kHeavyGrowth * before) return TailKind::kHeavy;
-  return TailKind::kLight;
+  if (fall[constants::kTailRadii - 1] > constants::kLightFall) return TailKind::kLight;
+  // Radii double: a power law falls by equal amounts, an exponential by doubling ones. A density that rises somewhere
+  // on the way, as in a funnel, tells nothing.
+  bool flat = true;
+  bool heavy = true;
+  for (int k = 2; k < constants::kTailRadii; ++k) {
+    const double last = fall[k] - fall[k - 1];
+    const double before = fall[k - 1] - fall[k - 2];
+    flat = flat && std::abs(last) < constants::kFlatNats;
+    heavy = heavy && last > 0 && before > 0 && last < constants::kHeavyGrowth * before;
+  }
+  return flat ? TailKind::kImproper : heavy ? TailKind::kHeavy : TailKind::kLight;
 }
 
 }  // namespace

@@ -61,9 +61,11 @@ inline constexpr Index kSubspaceExtra = 8;
 inline constexpr int kSubspaceIterations = 2;
 /// Sweeps of coordinate ascent for the scales a round.
 inline constexpr int kScaleSweeps = 3;
-/// Rounds, and the gain in nats below which there is no further one.
-inline constexpr int kQuadraticRounds = 60;
-inline constexpr double kQuadraticTolerance = 1e-4;
+/// Rounds, at least kQuadraticRounds and up to kQuadraticEffort / m, and the gain in nats below which there is no further
+/// one: block ascent crawls where eigenvalues are close.
+inline constexpr Index kQuadraticRounds = 60;
+inline constexpr Index kQuadraticEffort = 40'000;
+inline constexpr double kQuadraticTolerance = 1e-6;
 /// The weakest factor has 1/kWeakestFactor - 1 times the residual variance: a factor of length zero never grows.
 inline constexpr double kWeakestFactor = .98;
 
@@ -121,14 +123,18 @@ inline constexpr double kShrink = .7;
 inline constexpr Index kFewestProbeDraws = 100;
 inline constexpr Index kMostProbeDraws = 2000;
 /// How far ahead, in distances between the averages of two epochs, points are tried.
-inline constexpr double kFurthestProbe = 32;
+inline constexpr double kFurthestProbe = 128;
 /// Shares of the tolerance: a point ahead that is better by this is taken; a signal below this counts as none; the
 /// noise of the averaged iterates, the signal that is left (with two standard errors) and the drift between epochs must be below these.
-inline constexpr double kProbeShare = .3;
+inline constexpr double kProbeShare = .1;
 inline constexpr double kQuietShare = .1;
-inline constexpr double kFloorShare = .3;
-inline constexpr double kSignalShare = .5;
-inline constexpr double kDriftShare = .5;
+inline constexpr double kFloorShare = .1;
+inline constexpr double kSignalShare = .2;
+inline constexpr double kDriftShare = .1;
+/// Drift that the noise of two averages explains, in units of that noise.
+inline constexpr double kDriftNoise = 3;
+/// Shares of Sigma^-1 in the curvature for which factors are chosen anew before a fit may converge.
+inline constexpr double kAlternativeShares[] = {.1, .4, .7};
 /// What 'converged' promises: within this many nats of the family's best, or this many a parameter, if more.
 inline constexpr double kToleranceNats = .1;
 inline constexpr double kToleranceShare = .002;
@@ -159,6 +165,11 @@ inline constexpr int kRivalIterations = 400;
 inline constexpr double kModesApart = 3;
 /// Their masses differ by a factor exp(kModeNats) where the smaller mode is not worth a warning.
 inline constexpr double kModeNats = 4;
+
+/// Factors by which the sds of a start may shrink, and draws for each: a mode's curvature says nothing of how wide the
+/// posterior is.
+inline constexpr double kStartScales[] = {1, .5, .25, .1, .03};
+inline constexpr Index kStartScaleDraws = 16;
 
 // Rank
 /// Up to this m the covariance is full rank: m^2/2 numbers cost less than the choice of a rank would.
@@ -198,9 +209,11 @@ inline constexpr double kFirstTailRadius = 16;
 /// Principal axes and coordinates, at most, along which they are probed.
 inline constexpr Index kTailFactors = 16;
 inline constexpr Index kTailCoordinates = 128;
-/// A fall of less than this many nats over a doubled radius is none.
+/// A change of less than this many nats over a doubled radius is none.
 inline constexpr double kFlatNats = .05;
 /// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power law.
 inline constexpr double kHeavyGrowth = 1.5;
+/// A log density that has fallen by more than this at the last radius has light tails in all but name.
+inline constexpr double kLightFall = 100;
 
 }  // namespace magva::constants
