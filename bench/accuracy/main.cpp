@@ -1,5 +1,6 @@
-// Prints, for every problem and rank, the gap in nats to the family's best, known without noise: after 5,000 gradients
-// and at the stop for the default, after 5,000 gradients for the paper's eight methods, VAFC and mean-field.
+// Prints, for every problem and rank, the gap in nats to the family's best, known without noise: after 5,000
+// gradients and at the stop for the default, after 5,000 gradients for the paper's eight methods, VAFC and
+// mean-field.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -39,8 +40,8 @@ void run_default(const Problem& problem, const Optimum& best, Index rank, int se
     ++tally.runs;
     tally.converged += converged ? 1 : 0;
     tally.broken += converged && gap > promise(problem.glm.dimension()) ? 1 : 0;
-    fmt::print("| {} | {} | default, seed {} | {:.3f} | {:.3f} after {}, {} |\n", problem.name, rank, seed, early, gap,
-               result.gradient_evaluations, words(result.stopped));
+    fmt::print("| {} | {} | default, seed {} | {:.3f} | {:.3f} after {}, {} |\n", problem.name, rank, seed,
+               early, gap, result.gradient_evaluations, words(result.stopped));
     std::fflush(stdout);
   }
 }
@@ -61,21 +62,24 @@ void run_paper(const Problem& problem, const Optimum& best, Index rank) {
   if (rank == 0) return run_method(problem, best, 0, FamilyKind::kMeanField, RuleKind::kAdadeltaStable);
   run_method(problem, best, rank, FamilyKind::kVafc, RuleKind::kAdadeltaStable);
   for (const FamilyKind family : {FamilyKind::kStiefel, FamilyKind::kGrassmann})
-    for (const RuleKind rule : {RuleKind::kBasic, RuleKind::kMomentum, RuleKind::kRmsprop, RuleKind::kAdadelta})
+    for (const RuleKind rule :
+         {RuleKind::kBasic, RuleKind::kMomentum, RuleKind::kRmsprop, RuleKind::kAdadelta})
       run_method(problem, best, rank, family, rule);
 }
 
 int run(const std::string& ionosphere_path, int seeds, bool with_paper) {
   Tally tally;
-  fmt::print("| problem | rank | method | gap after {} gradients | gap at the stop |\n|---|---|---|---|---|\n", kBudget);
+  fmt::print(
+      "| problem | rank | method | gap after {} gradients | gap at the stop |\n|---|---|---|---|---|\n",
+      kBudget);
   for (const Problem& problem : problems(ionosphere_path))
     for (const Index rank : problem.ranks) {
       const Optimum best = best_gaussian(problem.glm, rank, Vector::Zero(problem.glm.dimension()));
       run_default(problem, best, rank, seeds, tally);
       if (with_paper && rank < problem.glm.dimension()) run_paper(problem, best, rank);
     }
-  fmt::print("\n{} runs of the default, {} said converged, {} of these were further away than promised\n", tally.runs,
-             tally.converged, tally.broken);
+  fmt::print("\n{} runs of the default, {} said converged, {} of these were further away than promised\n",
+             tally.runs, tally.converged, tally.broken);
   return tally.broken == 0 ? 0 : 1;
 }
 

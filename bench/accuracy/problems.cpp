@@ -26,17 +26,20 @@ double poisson(double rate, double u) {
 
 double response(Likelihood likelihood, double eta, double normal) {
   switch (likelihood) {
-    case Likelihood::kLogistic: return uniform(normal) < 1 / (1 + std::exp(-eta)) ? 1 : 0;
-    case Likelihood::kPoisson: return poisson(std::exp(eta), uniform(normal));
-    case Likelihood::kLinear: return eta + normal;
+    case Likelihood::kLogistic:
+      return uniform(normal) < 1 / (1 + std::exp(-eta)) ? 1 : 0;
+    case Likelihood::kPoisson:
+      return poisson(std::exp(eta), uniform(normal));
+    case Likelihood::kLinear:
+      return eta + normal;
   }
   return 0;
 }
 
 }  // namespace
 
-Glm synthetic(Likelihood likelihood, Index rows, Index cols, double correlation, double decades, double signal,
-              std::uint64_t seed) {
+Glm synthetic(Likelihood likelihood, Index rows, Index cols, double correlation, double decades,
+              double signal, std::uint64_t seed) {
   const Noise noise(seed, NoiseStream::kRandomPoint);
   Matrix design(rows, cols);
   Matrix common(rows, 1);
@@ -53,7 +56,8 @@ Glm synthetic(Likelihood likelihood, Index rows, Index cols, double correlation,
   for (Index i = 0; i < rows; ++i) y(i) = response(likelihood, eta(i), error(i, 0));
   Vector scale(cols);
   for (Index j = 0; j < cols; ++j)
-    scale(j) = std::pow(10., decades * (static_cast<double>(j) / static_cast<double>(std::max<Index>(1, cols - 1)) - .5));
+    scale(j) = std::pow(
+        10., decades * (static_cast<double>(j) / static_cast<double>(std::max<Index>(1, cols - 1)) - .5));
   return {likelihood, design * scale.asDiagonal(), y, 10 * scale.cwiseAbs2().cwiseInverse()};
 }
 
@@ -84,8 +88,8 @@ std::optional<Glm> ionosphere(const std::string& path) {
 std::vector<Problem> problems(const std::string& ionosphere_path) {
   std::vector<Problem> out;
   if (auto glm = ionosphere(ionosphere_path)) out.push_back({"ionosphere", std::move(*glm), {0, 4, 112}});
-  const auto add = [&](const char* name, Likelihood kind, Index rows, Index cols, double correlation, double decades,
-                       double signal, std::vector<Index> ranks) {
+  const auto add = [&](const char* name, Likelihood kind, Index rows, Index cols, double correlation,
+                       double decades, double signal, std::vector<Index> ranks) {
     out.push_back({name, synthetic(kind, rows, cols, correlation, decades, signal, 7), std::move(ranks)});
   };
   add("logistic, m 10", Likelihood::kLogistic, 200, 10, .5, 0, 2, {0, 2, 10});

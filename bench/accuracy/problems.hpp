@@ -15,8 +15,8 @@ struct Problem {
 };
 
 /// Correlated columns whose scales, and so the posterior sds, span `decades` powers of ten.
-Glm synthetic(Likelihood likelihood, Index rows, Index cols, double correlation, double decades, double signal,
-              std::uint64_t seed);
+Glm synthetic(Likelihood likelihood, Index rows, Index cols, double correlation, double decades,
+              double signal, std::uint64_t seed);
 /// The expanded ionosphere data with an intercept, from a CSV file with the response last.
 std::optional<Glm> ionosphere(const std::string& path);
 std::vector<Problem> problems(const std::string& ionosphere_path);

@@ -1,6 +1,6 @@
 #pragma once
-// Sigma = W W' + diag(d)^2 as a point of the Fisher geometry. With a = D^-1 W and C = I + a'a the Woodbury identity
-// reads Sigma^-1 = D^-1 (I - a C^-1 a') D^-1.
+// Sigma = W W' + diag(d)^2 as a point of the Fisher geometry. With a = D^-1 W and C = I + a'a the Woodbury
+// identity reads Sigma^-1 = D^-1 (I - a C^-1 a') D^-1.
 #include <Eigen/Cholesky>
 
 #include "magva/auto/covariance.hpp"
@@ -26,8 +26,12 @@ class LowRankCovariance final : public Covariance {
   std::vector<Tangent> alternatives() const override;
   Tangent coordinates(const Tangent* reference) const override;
   bool assign(const Tangent& coordinates) override;
-  Gaussian gaussian(ConstVectorRef mean) const override { return Gaussian::low_rank(mean, factors_, residual_); }
-  std::vector<Matrix*> state() override { return {&factors_, &log_residual_, &control_, &newton_root_, &learned_}; }
+  Gaussian gaussian(ConstVectorRef mean) const override {
+    return Gaussian::low_rank(mean, factors_, residual_);
+  }
+  std::vector<Matrix*> state() override {
+    return {&factors_, &log_residual_, &control_, &newton_root_, &learned_};
+  }
   void refresh() override;
 
  private:
@@ -51,7 +55,8 @@ class LowRankCovariance final : public Covariance {
   Matrix log_residual_;  // one column
   Matrix control_;       // A of the control variate; empty where there is none
   bool controlled_ = false;
-  Matrix newton_root_;   // Cholesky factor of the curvature that preconditions the mean; empty where there is none
+  Matrix newton_root_;  // Cholesky factor of the curvature that preconditions the mean; empty where there is
+                        // none
   /// Pairs that the control variate has seen, and the mean square that it leaves of a residual's coordinate.
   Matrix learned_ = Matrix::Zero(2, 1);
 

@@ -6,8 +6,8 @@
 
 namespace magva {
 
-// With dSigma = W E' + E W' + 2 diag(d^2 e) and K = Sigma^-1 dSigma Sigma^-1, the differential of <dSigma, dSigma>/2 is
-// (K W, diag(K) d^2).
+// With dSigma = W E' + E W' + 2 diag(d^2 e) and K = Sigma^-1 dSigma Sigma^-1, the differential of <dSigma,
+// dSigma>/2 is (K W, diag(K) d^2).
 Tangent LowRankCovariance::metric(const Tangent& x) const {
   const Vector variance = residual_.cwiseAbs2();
   if (p() == 0) return {Matrix(m(), 0), 2 * x.scales};
@@ -15,7 +15,8 @@ Tangent LowRankCovariance::metric(const Tangent& x) const {
   const Matrix pw = solve(factors_);
   const Matrix pe = solve(x.factors);
   Tangent out;
-  out.factors = pw * (x.factors.transpose() * pw) + pe * (factors_.transpose() * pw) + solve(w.asDiagonal() * pw);
+  out.factors =
+      pw * (x.factors.transpose() * pw) + pe * (factors_.transpose() * pw) + solve(w.asDiagonal() * pw);
   // Sigma^-1 = diag(d^-2) - M b' with b = D^-1 a and M = b C^-1; diag(Sigma^-1 diag(w) Sigma^-1) row by row.
   const Matrix b = residual_.cwiseInverse().asDiagonal() * scaled_;
   const Matrix mm = capacitance_.solve(b.transpose()).transpose();
@@ -46,9 +47,10 @@ double LowRankCovariance::largest_change(const Tangent& x) const {
 }
 
 // Conjugate gradients on metric(x) + A x + damping = differential. The ELBO's own curvature along W is
-// metric + A - Sigma^-1: where a few factors leave out much of the posterior's correlation A can exceed Sigma^-1 many
-// times, and a step in the Fisher metric alone would overshoot there. Directions that only turn W within its span
-// change nothing and have no differential: the damping keeps them, and vanishing factors, in their place.
+// metric + A - Sigma^-1: where a few factors leave out much of the posterior's correlation A can exceed
+// Sigma^-1 many times, and a step in the Fisher metric alone would overshoot there. Directions that only turn
+// W within its span change nothing and have no differential: the damping keeps them, and vanishing factors,
+// in their place.
 Tangent LowRankCovariance::natural(const Tangent& differential) const {
   if (p() == 0) return {differential.factors, .5 * differential.scales};
   const Matrix inverse_gram = Matrix(factors_.transpose() * solve(factors_) +

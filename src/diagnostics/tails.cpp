@@ -1,7 +1,7 @@
 #include "magva/diagnostics/tails.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <fmt/format.h>
+#include <Eigen/Eigenvalues>
 
 #include <cmath>
 
@@ -34,7 +34,8 @@ std::vector<Axis> axes(const Model& model, const Gaussian& q) {
     for (Index j = 0; j < std::min<Index>(wide.cols(), constants::kTailFactors); ++j)
       out.push_back({wide.col(j), fmt::format("the Gaussian's principal axis {}", j + 1)});
   }
-  // Coordinates are probed with their conditional sds, so that a strong correlation does not hide a flat direction.
+  // Coordinates are probed with their conditional sds, so that a strong correlation does not hide a flat
+  // direction.
   const Vector sd = q.sd();
   const Index stride = std::max<Index>(1, m / constants::kTailCoordinates);
   for (Index i = 0; i < m; i += stride)
@@ -47,8 +48,8 @@ TailKind classify(const double* fall) {
   for (int k = 0; k < constants::kTailRadii; ++k)
     if (!std::isfinite(fall[k])) return TailKind::kLight;  // beyond the support, or beyond all numbers
   if (fall[constants::kTailRadii - 1] > constants::kLightFall) return TailKind::kLight;
-  // Radii double: a power law falls by equal amounts, an exponential by doubling ones. A density that rises somewhere
-  // on the way, as in a funnel, tells nothing.
+  // Radii double: a power law falls by equal amounts, an exponential by doubling ones. A density that rises
+  // somewhere on the way, as in a funnel, tells nothing.
   bool flat = true;
   bool heavy = true;
   for (int k = 2; k < constants::kTailRadii; ++k) {
@@ -73,7 +74,8 @@ TailReport probe_tails(Evaluator& evaluator, const Gaussian& q) {
     for (Index side = 0; side < 2; ++side)
       for (Index k = 0; k < constants::kTailRadii; ++k)
         theta.col(side * constants::kTailRadii + k) =
-            q.mean() + (side == 0 ? 1 : -1) * constants::kFirstTailRadius * std::ldexp(1, static_cast<int>(k)) * axis.direction;
+            q.mean() + (side == 0 ? 1 : -1) * constants::kFirstTailRadius *
+                           std::ldexp(1, static_cast<int>(k)) * axis.direction;
     Vector log_density(kColumns);
     Matrix gradient(m, kColumns);
     evaluator.evaluate(theta, log_density, gradient);

@@ -13,7 +13,8 @@ bool warns_of(const AutoResult& result, const std::string& words) {
   return false;
 }
 
-// The posterior is Gaussian and normalised: the family's best ELBO is exactly 0, and at the optimum the ELBO's noise is 0.
+// The posterior is Gaussian and normalised: the family's best ELBO is exactly 0, and at the optimum the
+// ELBO's noise is 0.
 TEST(FitAuto, FindsAGaussianWhoseScalesDifferByAMillion) {
   const AutoResult result = fit_auto(targets::chain(7));
   EXPECT_EQ(result.stopped, StopReason::kConverged);
@@ -84,8 +85,8 @@ TEST(FitAuto, TheSameSeedGivesTheSameBitsForAnyNumberOfThreads) {
 
 TEST(FitAuto, AnObserverInterruptsAndTheResultStands) {
   int calls = 0;
-  const AutoResult result =
-      fit_auto(targets::student(3), {}, {[&](const AutoView& view) { return ++calls < 30 || view.iteration == 0; }});
+  const AutoResult result = fit_auto(
+      targets::student(3), {}, {[&](const AutoView& view) { return ++calls < 30 || view.iteration == 0; }});
   EXPECT_EQ(result.stopped, StopReason::kInterrupted);
   EXPECT_FALSE(result.trusted);
   EXPECT_TRUE(result.posterior.mean().allFinite());

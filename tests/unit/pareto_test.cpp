@@ -21,7 +21,8 @@ Vector pareto_quantiles(Index n, double shape) {
   return x;
 }
 
-// At the quantiles themselves the estimate has no sampling error; what is left is the prior's pull of 10 draws to 1/2.
+// At the quantiles themselves the estimate has no sampling error; what is left is the prior's pull of 10
+// draws to 1/2.
 TEST(Pareto, FindsTheShapeOfItsOwnQuantiles) {
   for (const double shape : {.1, .3, .7, 1.2}) {
     const ParetoFit fit = fit_pareto(pareto_quantiles(2000, shape));
@@ -35,7 +36,8 @@ TEST(Pareto, KhatIsTheShapeOfTheWeightsTail) {
   const Index n = 10000;
   for (const double k : {.3, .6, .9}) {
     Vector log_weights(n);
-    for (Index i = 0; i < n; ++i) log_weights(i) = -k * std::log((static_cast<double>(i) + .5) / static_cast<double>(n));
+    for (Index i = 0; i < n; ++i)
+      log_weights(i) = -k * std::log((static_cast<double>(i) + .5) / static_cast<double>(n));
     EXPECT_NEAR(pareto_khat(log_weights), k, .05) << k;
   }
 }
@@ -59,7 +61,8 @@ TEST(Resample, DrawsAreDistinctAndNearerToThePosterior) {
   const Gaussian wide = Gaussian::low_rank(Vector::Constant(1, .3), Matrix(1, 0), Vector::Constant(1, 1.3));
   const Matrix draws = importance_resample(evaluator, wide, 1000, 3);
   EXPECT_EQ(std::set<double>(draws.data(), draws.data() + draws.size()).size(), 1000U);
-  // Standard errors for 1000 draws: .032 of the mean, .022 of the sd; four of them, and the flattening of one in ten.
+  // Standard errors for 1000 draws: .032 of the mean, .022 of the sd; four of them, and the flattening of one
+  // in ten.
   EXPECT_NEAR(draws.mean(), 0, .13 + .03);
   EXPECT_NEAR(std::sqrt((draws.array() - draws.mean()).square().mean()), 1, .09 + .03);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Every constant of the default, in one place. None of them is chosen for a data set: they are numbers of draws,
-// shares, or sizes in units that the posterior itself sets (nats, posterior sds).
+// Every constant of the default, in one place. None of them is chosen for a data set: they are numbers of
+// draws, shares, or sizes in units that the posterior itself sets (nats, posterior sds).
 #include <cstddef>
 #include <cstdint>
 
@@ -23,11 +23,13 @@ inline constexpr int kLineSearchTrials = 30;
 inline constexpr std::size_t kModeWindow = 8;
 inline constexpr double kModeTolerance = 1e-3;
 /// Iterations of one mode search.
-inline constexpr int kModeIterations = 500;
+inline constexpr int kModeIterations = 300;
 /// Points of the way to the mode that are kept (between this and twice this).
 inline constexpr std::size_t kPathPoints = 16;
-/// Newton steps that polish a mode where the curvature is dense: L-BFGS may stop early where scales differ by 1e5.
-inline constexpr int kNewtonSteps = 5;
+/// Rounds of curvature and further search, and iterations of each, that polish a mode where the curvature is
+/// dense: plain L-BFGS may stop early where scales differ by 1e5.
+inline constexpr int kPolishRounds = 2;
+inline constexpr int kPolishIterations = 100;
 /// A mode is found when a Newton step would gain less than this many nats.
 inline constexpr double kNewtonDecrement = .05;
 
@@ -52,7 +54,8 @@ inline constexpr Index kSketchProbes = 32;
 inline constexpr Index kLanczosExtra = 16;
 /// The length of a Lanczos difference, in posterior sds.
 inline constexpr double kSketchDifference = .1;
-/// Smallest eigenvalue taken from the sketch: no factor starts with more than 100 times the residual variance.
+/// Smallest eigenvalue taken from the sketch: no factor starts with more than 100 times the residual
+/// variance.
 inline constexpr double kSketchFloor = .01;
 
 // Best low-rank Gaussian for a quadratic
@@ -61,12 +64,13 @@ inline constexpr Index kSubspaceExtra = 8;
 inline constexpr int kSubspaceIterations = 2;
 /// Sweeps of coordinate ascent for the scales a round.
 inline constexpr int kScaleSweeps = 3;
-/// Rounds, at least kQuadraticRounds and up to kQuadraticEffort / m, and the gain in nats below which there is no further
-/// one: block ascent crawls where eigenvalues are close.
+/// Rounds, at least kQuadraticRounds and up to kQuadraticEffort / m, and the gain in nats below which there
+/// is no further one: block ascent crawls where eigenvalues are close.
 inline constexpr Index kQuadraticRounds = 60;
 inline constexpr Index kQuadraticEffort = 40'000;
 inline constexpr double kQuadraticTolerance = 1e-6;
-/// The weakest factor has 1/kWeakestFactor - 1 times the residual variance: a factor of length zero never grows.
+/// The weakest factor has 1/kWeakestFactor - 1 times the residual variance: a factor of length zero never
+/// grows.
 inline constexpr double kWeakestFactor = .98;
 
 // Natural gradient steps
@@ -87,8 +91,8 @@ inline constexpr double kLargestScaleStep = 1;
 /// Largest squared length / 2 of a step of the mean: nats, or nats a parameter, whichever is more.
 inline constexpr double kLargestStepNats = .5;
 inline constexpr double kLargestStepShare = .1;
-/// The control variate remembers at least kControlMemory m pairs, at least this share of all pairs seen, and never
-/// takes more than kControlRate of its correction from one batch.
+/// The control variate remembers at least kControlMemory m pairs, at least this share of all pairs seen, and
+/// never takes more than kControlRate of its correction from one batch.
 inline constexpr double kControlMemory = 2;
 inline constexpr double kControlShare = .3;
 inline constexpr double kControlRate = .5;
@@ -113,10 +117,12 @@ inline constexpr int kWindow = 8;
 inline constexpr int kEpochWindows = 3;
 /// A step overshoots when the next gradient points back by more than this share of its own square.
 inline constexpr double kOvershoot = .3;
-/// What is then left of the step, which becomes the largest, and how the largest recovers with every iteration.
+/// What is then left of the step, which becomes the largest, and how the largest recovers with every
+/// iteration.
 inline constexpr double kOvershootCut = .6;
 inline constexpr double kOvershootRecovery = 1.02;
-/// Share of pairs without a finite log density at which the covariance shrinks, and by how much its sds shrink.
+/// Share of pairs without a finite log density at which the covariance shrinks, and by how much its sds
+/// shrink.
 inline constexpr double kTooManyRejected = .5;
 inline constexpr double kShrink = .7;
 /// Draws, the same for both, with which a point ahead is compared with the averaged iterates.
@@ -124,11 +130,12 @@ inline constexpr Index kFewestProbeDraws = 100;
 inline constexpr Index kMostProbeDraws = 2000;
 /// How far ahead, in distances between the averages of two epochs, points are tried.
 inline constexpr double kFurthestProbe = 128;
-/// Shares of the tolerance: a point ahead that is better by this is taken; a signal below this counts as none; the
-/// noise of the averaged iterates, the signal that is left (with two standard errors) and the drift between epochs must be below these.
+/// Shares of the tolerance: a point ahead that is better by this is taken; a signal below this counts as
+/// none; the noise of the averaged iterates, the signal that is left (with two standard errors) and the drift
+/// between epochs must be below these.
 inline constexpr double kProbeShare = .1;
 inline constexpr double kQuietShare = .1;
-inline constexpr double kFloorShare = .1;
+inline constexpr double kFloorShare = .2;
 inline constexpr double kSignalShare = .2;
 inline constexpr double kDriftShare = .1;
 /// Drift that the noise of two averages explains, in units of that noise.
@@ -143,8 +150,6 @@ inline constexpr double kToleranceShare = .002;
 /// Points tried for finite log densities, and their sd around the model's own start.
 inline constexpr int kStartTrials = 100;
 inline constexpr double kStartSpread = 1.2;
-/// Step lengths that a Newton step tries, each a quarter of the one before.
-inline constexpr int kNewtonTrials = 10;
 /// Points of a path whose local Gaussians are compared, and draws for each.
 inline constexpr std::size_t kPathTrials = 8;
 inline constexpr Index kPathDraws = 20;
@@ -166,8 +171,8 @@ inline constexpr double kModesApart = 3;
 /// Their masses differ by a factor exp(kModeNats) where the smaller mode is not worth a warning.
 inline constexpr double kModeNats = 4;
 
-/// Factors by which the sds of a start may shrink, and draws for each: a mode's curvature says nothing of how wide the
-/// posterior is.
+/// Factors by which the sds of a start may shrink, and draws for each: a mode's curvature says nothing of how
+/// wide the posterior is.
 inline constexpr double kStartScales[] = {1, .5, .25, .1, .03};
 inline constexpr Index kStartScaleDraws = 16;
 
@@ -182,7 +187,8 @@ inline constexpr Index kMostFactors = 64;
 inline constexpr Index kMostSketched = 64;
 /// Size of a random factor relative to the residual sds, where the curvature gives none.
 inline constexpr double kRandomFactor = .1;
-/// Posterior sds assumed where there is no curvature: the steps, of up to a factor e each, find the right ones.
+/// Posterior sds assumed where there is no curvature: the steps, of up to a factor e each, find the right
+/// ones.
 inline constexpr double kBlindSd = .1;
 
 // Effort
@@ -203,7 +209,8 @@ inline constexpr double kDoubtfulKhat = .7;
 inline constexpr double kPoorKhat = 1;
 /// Draws in the pool of a resampling, per draw returned.
 inline constexpr Index kResamplePool = 10;
-/// Tails are probed at kTailRadii radii of which the first, in sds, is kFirstTailRadius and each next is twice as far.
+/// Tails are probed at kTailRadii radii of which the first, in sds, is kFirstTailRadius and each next is
+/// twice as far.
 inline constexpr int kTailRadii = 4;
 inline constexpr double kFirstTailRadius = 16;
 /// Principal axes and coordinates, at most, along which they are probed.
@@ -211,7 +218,8 @@ inline constexpr Index kTailFactors = 16;
 inline constexpr Index kTailCoordinates = 128;
 /// A change of less than this many nats over a doubled radius is none.
 inline constexpr double kFlatNats = .05;
-/// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power law.
+/// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power
+/// law.
 inline constexpr double kHeavyGrowth = 1.5;
 /// A log density that has fallen by more than this at the last radius has light tails in all but name.
 inline constexpr double kLightFall = 100;
