@@ -70,7 +70,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return fail(kData, "the data or the model need more memory than this machine has");
   } catch (const std::exception& error) {
-    return fail(kBug, fmt::format("this is a bug in magva {}: {}; please report it with the command that led here",
-                                  version(), error.what()));
+    return fail(kBug,
+                fmt::format("this is a bug in magva {}: {}; please report it with the command that led here",
+                            version(), error.what()));
   }
 }

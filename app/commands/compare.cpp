@@ -24,8 +24,9 @@ void refuse_different_parameters(const StoredFit& a, const StoredFit& b) {
                                 a.posterior.dimension(), b.posterior.dimension()));
   for (std::size_t i = 0; i < std::min(a.names.size(), b.names.size()); ++i)
     if (a.names[i] != b.names[i])
-      throw DataError(fmt::format("the two fits have different parameters and cannot be compared: '{}' and '{}'",
-                                  a.names[i], b.names[i]));
+      throw DataError(
+          fmt::format("the two fits have different parameters and cannot be compared: '{}' and '{}'",
+                      a.names[i], b.names[i]));
 }
 
 void print_elbo(const StoredFit& a, const StoredFit& b) {
@@ -37,13 +38,13 @@ void print_elbo(const StoredFit& a, const StoredFit& b) {
   }
   const double error = std::hypot(a.record.elbo_se.value_or(0), b.record.elbo_se.value_or(0));
   fmt::print("ELBO                 {:.3f} and {:.3f}\n", *a.record.elbo, *b.record.elbo);
-  fmt::print("ELBO difference      {:.3f} (second minus first, standard error {:.2g})\n", *b.record.elbo - *a.record.elbo,
-             error);
+  fmt::print("ELBO difference      {:.3f} (second minus first, standard error {:.2g})\n",
+             *b.record.elbo - *a.record.elbo, error);
 }
 
 struct Difference {
   std::string name;
-  double mean;       ///< in sds of the first fit
+  double mean;  ///< in sds of the first fit
   double sd_ratio;
 };
 
@@ -52,8 +53,8 @@ std::vector<Difference> differences(const StoredFit& a, const StoredFit& b) {
   const Vector sd_b = b.posterior.sd();
   std::vector<Difference> all;
   for (Index i = 0; i < a.posterior.dimension(); ++i)
-    all.push_back({a.names[static_cast<std::size_t>(i)], (b.posterior.mean()(i) - a.posterior.mean()(i)) / sd_a(i),
-                   sd_b(i) / sd_a(i)});
+    all.push_back({a.names[static_cast<std::size_t>(i)],
+                   (b.posterior.mean()(i) - a.posterior.mean()(i)) / sd_a(i), sd_b(i) / sd_a(i)});
   return all;
 }
 
@@ -88,8 +89,11 @@ int run(const options::Values& values) {
   fmt::print("KL(first || second)  {:.4g}\n", kl_divergence(a.posterior, b.posterior));
   fmt::print("KL(second || first)  {:.4g}\n", kl_divergence(b.posterior, a.posterior));
   const auto all = differences(a, b);
-  print_largest(all, top, "largest differences of the mean:", [](const Difference& d) { return std::abs(d.mean); });
-  print_largest(all, top, "largest differences of the sd:", [](const Difference& d) { return std::abs(std::log(d.sd_ratio)); });
+  print_largest(all, top,
+                "largest differences of the mean:", [](const Difference& d) { return std::abs(d.mean); });
+  print_largest(all, top, "largest differences of the sd:", [](const Difference& d) {
+    return std::abs(std::log(d.sd_ratio));
+  });
   print_angles(a, b);
   return kOk;
 }
@@ -97,21 +101,23 @@ int run(const options::Values& values) {
 }  // namespace
 
 options::Command compare() {
-  return {.name = "compare",
-          .summary = "compare two fits of one model",
-          .description = "Shows the difference of the ELBOs with its standard error, the Kullback-Leibler divergence both "
-                         "ways, the parameters whose mean or sd differ most, and the angles between the factor subspaces.",
-          .arguments = {{"FIRST", "the folder of a fit", options::ValueKind::folder},
-                        {"SECOND", "the folder of another fit", options::ValueKind::folder}},
-          .groups = {{"Output",
-                      {{.name = "top",
-                        .value = "N",
-                        .standard = "5",
-                        .help = "how many parameters to show",
-                        .kind = options::ValueKind::integer,
-                        .check = options::integer_between(0, 1'000'000'000)}}}},
-          .examples = {{"does the rank matter", "magva compare rank2/ rank8/"}},
-          .run = run};
+  return {
+      .name = "compare",
+      .summary = "compare two fits of one model",
+      .description =
+          "Shows the difference of the ELBOs with its standard error, the Kullback-Leibler divergence both "
+          "ways, the parameters whose mean or sd differ most, and the angles between the factor subspaces.",
+      .arguments = {{"FIRST", "the folder of a fit", options::ValueKind::folder},
+                    {"SECOND", "the folder of another fit", options::ValueKind::folder}},
+      .groups = {{"Output",
+                  {{.name = "top",
+                    .value = "N",
+                    .standard = "5",
+                    .help = "how many parameters to show",
+                    .kind = options::ValueKind::integer,
+                    .check = options::integer_between(0, 1'000'000'000)}}}},
+      .examples = {{"does the rank matter", "magva compare rank2/ rank8/"}},
+      .run = run};
 }
 
 }  // namespace magva::commands

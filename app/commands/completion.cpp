@@ -17,7 +17,9 @@ int run(const options::Values& values) {
   const std::string shell = values.arguments.empty() ? "" : values.arguments[0];
   if (shell != "bash" && shell != "zsh")
     throw UsageError(fmt::format("the shell is '{}' and must be bash or zsh", shell));
-  std::fputs((shell == "bash" ? options::bash_completion(program()) : options::zsh_completion(program())).c_str(), stdout);
+  std::fputs(
+      (shell == "bash" ? options::bash_completion(program()) : options::zsh_completion(program())).c_str(),
+      stdout);
   return kOk;
 }
 

@@ -30,10 +30,24 @@ const std::vector<std::string> kNotRecorded = {"out", "resume", "config", "quiet
 /// Options that may change when a fit is resumed.
 const std::vector<std::string> kMayChange = {"threads", "time-limit", "checkpoint"};
 
+/// A file's path as it can be found from any folder; "-" is standard input.
+std::string absolute(const std::string& file) {
+  return file == "-" ? file : std::filesystem::absolute(file).string();
+}
+
 results::Json recorded_options(const Values& values) {
   results::Json json = values.to_json();
   for (const auto& name : kNotRecorded) json.erase(name);
+  for (const auto& option : values.command().options())
+    if (option.kind == options::ValueKind::file && json.contains(option.name))
+      json[option.name] = absolute(values.text(option.name));
   return json;
+}
+
+std::vector<std::string> recorded_arguments(const Values& values) {
+  std::vector<std::string> all;
+  for (const auto& argument : values.arguments) all.push_back(absolute(argument));
+  return all;
 }
 
 std::filesystem::path out_folder(const Values& values) {
@@ -47,18 +61,20 @@ std::filesystem::path out_folder(const Values& values) {
 void take_recorded(Values& values, const FitRecord& record, const FitFolder& folder) {
   const bool finished = !record.running() && !folder.has_checkpoint();
   if (finished)
-    throw UsageError(fmt::format("there is nothing to resume in '{}': that fit has ended ({})", folder.path().string(),
-                                 record.stopped));
+    throw UsageError(fmt::format("there is nothing to resume in '{}': that fit has ended ({})",
+                                 folder.path().string(), record.stopped));
   std::vector<std::string> different;
-  const auto now = values.to_json();
+  const auto now = recorded_options(values);
   for (const auto& [name, value] : record.options.items()) {
     const bool free = std::find(kMayChange.begin(), kMayChange.end(), name) != kMayChange.end();
     if (values.given(name) && !free && now.at(name).dump() != value.dump()) different.push_back("--" + name);
   }
-  if (!values.arguments.empty() && values.arguments != record.arguments) different.insert(different.begin(), "FILE");
+  if (!values.arguments.empty() && recorded_arguments(values) != record.arguments)
+    different.insert(different.begin(), "FILE");
   if (!different.empty())
-    throw UsageError(fmt::format("a resumed fit keeps its options, but {} {} from those in '{}'", fmt::join(different, ", "),
-                                 different.size() == 1 ? "differs" : "differ", folder.record().string()));
+    throw UsageError(fmt::format("a resumed fit keeps its options, but {} {} from those in '{}'",
+                                 fmt::join(different, ", "), different.size() == 1 ? "differs" : "differ",
+                                 folder.record().string()));
   values.arguments = record.arguments;
   values.fill_in(record.options, fmt::format("'{}'", folder.record().string()));
 }
@@ -74,7 +90,7 @@ FitRecord new_record(const Values& values, const source::ModelSource& source) {
   record.model = source.description();
   record.stopped = FitRecord::kRunning;
   record.notes = source.notes();
-  record.arguments = values.arguments;
+  record.arguments = recorded_arguments(values);
   record.options = recorded_options(values);
   record.data = source.data();
   return record;
@@ -103,14 +119,16 @@ void fill_in(FitRecord& record, const FitOutcome& outcome, const results::Poster
   record.details["summary_draws"] = summary.draws;
   record.parameters = summary.parameters;
   if (summary.failed > 0)
-    record.warnings.push_back(fmt::format("the model could not report {} of {} draws", summary.failed, summary.draws));
+    record.warnings.push_back(
+        fmt::format("the model could not report {} of {} draws", summary.failed, summary.draws));
 }
 
 void say_result(const FitRecord& record, const FitFolder& folder) {
   fmt::print("{}: ELBO {:.2f} (standard error {:.2g}), rank {}, {} iterations, {:.1f} s\n", record.stopped,
-             record.elbo.value_or(std::nan("")), record.elbo_se.value_or(std::nan("")), record.rank, record.iterations,
-             record.seconds);
-  fmt::print("written to {}; see it with: magva summary {}\n", folder.path().string(), folder.path().string());
+             record.elbo.value_or(std::nan("")), record.elbo_se.value_or(std::nan("")), record.rank,
+             record.iterations, record.seconds);
+  fmt::print("written to {}; see it with: magva summary {}\n", folder.path().string(),
+             folder.path().string());
 }
 
 void say_warnings(const FitRecord& record) {
@@ -131,8 +149,10 @@ int finish(const Values& values, const source::ModelSource& source, const FitFol
            const FitOutcome& outcome) {
   const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
   fill_in(record, outcome, results::summarise(source, outcome.result.posterior, seed));
+  for (auto& warning : source.warnings_after_fit()) record.warnings.push_back(std::move(warning));
   results::store_fit(folder, record, outcome.result.posterior, source, outcome.trace);
-  const bool can_go_on = outcome.result.stopped == StopReason::kInterrupted || outcome.result.stopped == StopReason::kTimeLimit;
+  const bool can_go_on =
+      outcome.result.stopped == StopReason::kInterrupted || outcome.result.stopped == StopReason::kTimeLimit;
   if (!can_go_on) std::filesystem::remove(folder.checkpoint());
   if (!values.flag("quiet")) say_result(record, folder);
   say_warnings(record);
@@ -147,12 +167,16 @@ int run_resumed(Values values) {
   refuse_changed_data(source->data(), record.data);
   const auto progress = fitting::make_progress(values.flag("quiet"));
   const bool from_checkpoint = folder.has_checkpoint();
-  progress->say(from_checkpoint ? "going on from the last checkpoint" : "there is no checkpoint yet: starting again");
+  progress->say(from_checkpoint ? "going on from the last checkpoint"
+                                : "there is no checkpoint yet: starting again");
   return finish(values, *source, folder, new_record(values, *source),
                 run_fit(values, *source, folder, *progress, from_checkpoint));
 }
 
 int run_new(const Values& values) {
+  if (values.arguments.empty())
+    throw UsageError(
+        "magva fit needs a FILE: a table (CSV, TSV, LIBSVM; '-' for standard input) or a Stan model");
   const FitFolder folder = FitFolder::create(out_folder(values));
   std::unique_ptr<source::ModelSource> source;
   try {
@@ -167,7 +191,8 @@ int run_new(const Values& values) {
   FitRecord record = new_record(values, *source);
   folder.clear();
   results::save(record, folder.record());
-  return finish(values, *source, folder, std::move(record), run_fit(values, *source, folder, *progress, false));
+  return finish(values, *source, folder, std::move(record),
+                run_fit(values, *source, folder, *progress, false));
 }
 
 }  // namespace
@@ -176,21 +201,33 @@ options::Command fit() {
   return {.name = "fit",
           .summary = "approximate a posterior by a Gaussian and write it to a folder",
           .description =
-              "Fits a Gaussian with low-rank plus diagonal covariance to the posterior of a regression on the table in "
-              "FILE, and writes fit.json, trace.csv, posterior.magva and model.json to the folder --out.\n"
-              "Ctrl-C once stops the fit after the current iteration and saves what there is (exit code 3); --resume "
+              "Fits a Gaussian with low-rank plus diagonal covariance to a posterior: that of a regression "
+              "on the table in "
+              "FILE, or of a Stan program with its --data. Writes fit.json, trace.csv, posterior.magva and "
+              "model.json to the folder --out.\n"
+              "Ctrl-C once stops the fit after the current iteration and saves what there is (exit code 3); "
+              "--resume "
               "goes on from there, also after a crash. Ctrl-C twice exits at once.",
-          .arguments = {{"FILE", "a table with a header: CSV, TSV or LIBSVM, plain or gzipped; '-' is standard input",
-                         options::ValueKind::file, false}},
+          .arguments =
+              {{"FILE",
+                "a table with a header: CSV, TSV or LIBSVM, plain or gzipped, '-' for standard input; or a "
+                "Stan model, "
+                "a .stan program (needs the environment variable BRIDGESTAN) or a BridgeStan library (.so)",
+                options::ValueKind::file, false}},
           .groups = fit_option_groups(),
           .examples = {{"logistic regression", "magva fit ionosphere.csv --response Class --out fit/"},
                        {"a horseshoe prior on standardised columns",
                         "magva fit genes.csv --response type --prior horseshoe --standardise --out fit/"},
-                       {"a smooth curve", "magva fit xy.csv --response y --model pspline --covariate x --out fit/"},
+                       {"a smooth curve",
+                        "magva fit xy.csv --response y --model pspline --covariate x --out fit/"},
                        {"the paper's Algorithm 1",
-                        "magva fit ionosphere.csv --response Class --rule adadelta --family grassmann --rank 4 --out fit/"},
+                        "magva fit ionosphere.csv --response Class --rule adadelta --family grassmann --rank "
+                        "4 --out fit/"},
+                       {"a Stan program", "magva fit schools.stan --data schools.json --out fit/"},
                        {"go on after an interruption", "magva fit --resume --out fit/"}},
-          .run = [](const Values& values) { return values.flag("resume") ? run_resumed(values) : run_new(values); }};
+          .run = [](const Values& values) {
+            return values.flag("resume") ? run_resumed(values) : run_new(values);
+          }};
 }
 
 }  // namespace magva::commands

@@ -13,7 +13,8 @@ using options::ValueKind;
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-OptionSpec choice(std::string name, std::string standard, std::string help, std::vector<std::string> choices) {
+OptionSpec choice(std::string name, std::string standard, std::string help,
+                  std::vector<std::string> choices) {
   return {.name = std::move(name),
           .value = "WORD",
           .standard = std::move(standard),
@@ -22,7 +23,8 @@ OptionSpec choice(std::string name, std::string standard, std::string help, std:
           .choices = choices};
 }
 
-OptionSpec integer(std::string name, std::string standard, std::string help, std::int64_t least, std::int64_t most) {
+OptionSpec integer(std::string name, std::string standard, std::string help, std::int64_t least,
+                   std::int64_t most) {
   return {.name = std::move(name),
           .value = "N",
           .standard = std::move(standard),
@@ -41,15 +43,24 @@ OptionSpec positive(std::string name, std::string value, std::string standard, s
 }
 
 OptionSpec column(std::string name, std::string help, bool repeatable = false) {
-  return {.name = std::move(name), .value = "COLUMN", .standard = "", .help = std::move(help), .repeatable = repeatable};
+  return {.name = std::move(name),
+          .value = "COLUMN",
+          .standard = "",
+          .help = std::move(help),
+          .repeatable = repeatable};
 }
 
 OptionSpec flag(std::string name, std::string help) {
-  return {.name = std::move(name), .value = "", .standard = "", .help = std::move(help), .kind = ValueKind::flag};
+  return {
+      .name = std::move(name), .value = "", .standard = "", .help = std::move(help), .kind = ValueKind::flag};
 }
 
 OptionSpec file(std::string name, std::string help) {
-  return {.name = std::move(name), .value = "FILE", .standard = "", .help = std::move(help), .kind = ValueKind::file};
+  return {.name = std::move(name),
+          .value = "FILE",
+          .standard = "",
+          .help = std::move(help),
+          .kind = ValueKind::file};
 }
 
 std::vector<OptionSpec> model_options() {
@@ -59,7 +70,8 @@ std::vector<OptionSpec> model_options() {
              {"auto", "logistic", "linear", "poisson", "pspline"}),
       choice("prior", "normal", "the prior of the coefficients", {"normal", "horseshoe"}),
       positive("prior-variance", "V", "10", "the variance of the normal prior, and of the intercept's"),
-      choice("horseshoe", "noncentred", "how the horseshoe's coefficients are written", {"noncentred", "centred"}),
+      choice("horseshoe", "noncentred", "how the horseshoe's coefficients are written",
+             {"noncentred", "centred"}),
       column("covariate", "of --model pspline: the column that the curve is a function of"),
       integer("basis", "25", "of --model pspline: the number of B-splines", 5, 10'000),
   };
@@ -70,7 +82,10 @@ std::vector<OptionSpec> data_options() {
       column("weights", "the column of observation weights"),
       column("column", "use this column as a predictor, instead of all", true),
       column("exclude", "do not use this column as a predictor", true),
-      {.name = "positive", .value = "CLASS", .standard = "", .help = "the class of the response that counts as 1"},
+      {.name = "positive",
+       .value = "CLASS",
+       .standard = "",
+       .help = "the class of the response that counts as 1"},
       flag("standardise", "bring columns of numbers to mean 0 and standard deviation 1"),
       choice("discretise", "none", "cut columns of numbers into bins by the classes (Fayyad and Irani)",
              {"none", "mdlp"}),
@@ -80,6 +95,13 @@ std::vector<OptionSpec> data_options() {
   return all;
 }
 
+std::vector<OptionSpec> stan_options() {
+  return {
+      file("data", "the data of a Stan model, JSON"),
+      flag("generated-quantities", "report the program's generated quantities too"),
+  };
+}
+
 std::vector<OptionSpec> fitting_options() {
   return {
       choice("family", "stiefel", "the family of Gaussians",
@@ -87,15 +109,19 @@ std::vector<OptionSpec> fitting_options() {
       {.name = "rank",
        .value = "N|auto",
        .standard = "auto",
-       .help = "the number of factors of the covariance; auto lets it grow while the ELBO gains (with --rule: 4)",
+       .help =
+           "the number of factors of the covariance; auto lets it grow while the ELBO gains (with --rule: 4)",
        .check = options::one_of({"auto"}, options::integer_between(0, 1'000'000)),
        .choices = {"auto"}},
-      choice("rule", "", "run Algorithm 1 of the paper with this update rule instead of the default optimiser",
-             {"basic", "momentum", "rmsprop", "adadelta", "rmsprop-guarded", "adadelta-guarded", "rmsprop-stable",
-              "adadelta-stable", "adam"}),
+      choice("rule", "",
+             "run Algorithm 1 of the paper with this update rule instead of the default optimiser",
+             {"basic", "momentum", "rmsprop", "adadelta", "rmsprop-guarded", "adadelta-guarded",
+              "rmsprop-stable", "adadelta-stable", "adam"}),
       integer("iterations", "", "the most iterations (with --rule: 5000)", 1, kMost),
       integer("draws", "", "draws per iteration (with --rule: 1)", 1, 1'000'000),
-      choice("estimator", "", "the gradient estimator (with --rule: entropy, the paper's)", {"entropy", "path"}),
+      choice("estimator", "", "the gradient estimator (with --rule: entropy, the paper's)",
+             {"entropy", "path"}),
+      file("init", "start from the values in this file: JSON, parameter names and values"),
       integer("seed", "1", "the seed of all random numbers", 0, kMost),
       integer("threads", "1", "threads; the result does not depend on their number", 1, 1024),
       positive("time-limit", "SECONDS", "", "stop after this time and save"),
@@ -107,7 +133,8 @@ std::vector<OptionSpec> output_options() {
       {.name = "out",
        .value = "FOLDER",
        .standard = "",
-       .help = "the folder for the results, new, empty or of an earlier fit (default: the name of FILE with .fit)",
+       .help = "the folder for the results, new, empty or of an earlier fit (default: the name of FILE with "
+               ".fit)",
        .kind = ValueKind::folder},
       flag("resume", "go on with the fit in --out that was interrupted"),
       positive("checkpoint", "SECONDS", "10", "the time between two checkpoints for --resume"),
@@ -125,7 +152,10 @@ std::vector<OptionSpec> reading_options() {
        .value = "CHARACTER",
        .standard = "",
        .help = "the separator of a CSV file, or the word tab (default: found by looking)",
-       .check = [](const std::string& text) { return text == "tab" || text.size() == 1 ? "" : "one character or tab"; }},
+       .check =
+           [](const std::string& text) {
+             return text == "tab" || text.size() == 1 ? "" : "one character or tab";
+           }},
       column("text", "read this column as text, whatever it holds", true),
   };
 }
@@ -133,6 +163,7 @@ std::vector<OptionSpec> reading_options() {
 std::vector<options::OptionGroup> fit_option_groups() {
   return {{"Model", model_options()},
           {"Data", data_options()},
+          {"Stan models", stan_options()},
           {"Fitting", fitting_options()},
           {"Output", output_options()}};
 }

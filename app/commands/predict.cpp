@@ -36,7 +36,8 @@ input::Design read_rows(const options::Values& values, const Recipe& recipe) {
   input::ReadOptions reading = source::read_options(values);
   reading.column_kinds = recipe.design.column_kinds();
   const input::Table table = input::read_table(values.arguments.at(1), reading);
-  const auto missing = values.text("missing") == "drop" ? input::MissingPolicy::drop : input::MissingPolicy::refuse;
+  const auto missing =
+      values.text("missing") == "drop" ? input::MissingPolicy::drop : input::MissingPolicy::refuse;
   return input::apply(recipe.design, table, missing);
 }
 
@@ -50,7 +51,8 @@ void write_rows(std::ostream& out, const Recipe& recipe, const input::Design& ro
     if (classes) fmt::print(out, ",{}", results::csv_text(names[p.mean(i) >= .5 ? 1 : 0]));
     fmt::print(out, ",{},{},{}", p.mean(i), p.q05(i), p.q95(i));
     if (rows.y.size() > 0) {
-      const std::string observed = classes ? results::csv_text(names[rows.y(i) > 0 ? 1 : 0]) : fmt::format("{}", rows.y(i));
+      const std::string observed =
+          classes ? results::csv_text(names[rows.y(i) > 0 ? 1 : 0]) : fmt::format("{}", rows.y(i));
       fmt::print(out, ",{},{}", observed, p.log_score(i));
     }
     out << '\n';
@@ -61,15 +63,16 @@ void print_scores(std::FILE* stream, const Scores& s, const Recipe& recipe) {
   fmt::print(stream, "{} rows with a response: mean log score {:.4f}", s.rows, s.log_score);
   if (s.error_rate) fmt::print(stream, ", error rate {:.4f}", *s.error_rate);
   if (s.rmse)
-    fmt::print(stream, ", root mean squared error {:.4g}; 50 % intervals hold {:.1f} %, 90 % intervals {:.1f} %", *s.rmse,
-               100 * s.coverage50.value_or(0), 100 * s.coverage90.value_or(0));
+    fmt::print(stream,
+               ", root mean squared error {:.4g}; 50 % intervals hold {:.1f} %, 90 % intervals {:.1f} %",
+               *s.rmse, 100 * s.coverage50.value_or(0), 100 * s.coverage90.value_or(0));
   fmt::print(stream, "\n");
   if (s.calibration.empty()) return;
   fmt::print(stream, "calibration of the probability of '{}':\n  {:>11} {:>7} {:>10} {:>10}\n",
              recipe.design.response.classes[1], "predicted", "rows", "mean", "observed");
   for (const auto& bin : s.calibration)
-    fmt::print(stream, "  {:.1f} to {:.1f}  {:>7} {:>10.3f} {:>10.3f}\n", bin.lower, bin.upper, bin.rows, bin.predicted,
-               bin.observed);
+    fmt::print(stream, "  {:.1f} to {:.1f}  {:>7} {:>10.3f} {:>10.3f}\n", bin.lower, bin.upper, bin.rows,
+               bin.predicted, bin.observed);
 }
 
 template <class T>
@@ -102,12 +105,14 @@ int run(const options::Values& values) {
                                                     static_cast<std::uint64_t>(values.integer("seed")));
   const auto write = [&](std::ostream& out) { write_rows(out, recipe, rows, predictions); };
   const bool to_file = values.given("out");
-  if (to_file) results::write_text(values.text("out"), write);
-  else write(std::cout);
+  if (to_file)
+    results::write_text(values.text("out"), write);
+  else
+    write(std::cout);
   if (rows.y.size() == 0) {
     if (values.given("scores"))
-      throw DataError(fmt::format("'{}' has no response column '{}': there is nothing to score", values.arguments.at(1),
-                                  recipe.design.response.column));
+      throw DataError(fmt::format("'{}' has no response column '{}': there is nothing to score",
+                                  values.arguments.at(1), recipe.design.response.column));
     return kOk;
   }
   const Scores scores = prediction::score(predictions, rows.y, two_classes(recipe));
@@ -140,25 +145,37 @@ std::vector<options::OptionGroup> groups() {
              .kind = options::ValueKind::integer,
              .check = options::integer_between(0, std::numeric_limits<std::int64_t>::max())}}},
           {"Output",
-           {{.name = "out", .value = "FILE", .standard = "", .help = "write the rows here instead of to standard output", .kind = options::ValueKind::file},
-            {.name = "scores", .value = "FILE", .standard = "", .help = "write the scores here as JSON", .kind = options::ValueKind::file}}}};
+           {{.name = "out",
+             .value = "FILE",
+             .standard = "",
+             .help = "write the rows here instead of to standard output",
+             .kind = options::ValueKind::file},
+            {.name = "scores",
+             .value = "FILE",
+             .standard = "",
+             .help = "write the scores here as JSON",
+             .kind = options::ValueKind::file}}}};
 }
 
 }  // namespace
 
 options::Command predict() {
-  return {.name = "predict",
-          .summary = "predict new rows from a fit",
-          .description =
-              "Writes a CSV line for each row of the table: for two classes the likelier class and the probability of the "
-              "second with its 90 % interval; otherwise the posterior predictive mean and its 90 % interval.\n"
-              "Where the table has the response column too, error rate, log score and calibration are shown: on standard "
-              "error, or on standard output where --out names a file.",
-          .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder},
-                        {"FILE", "a table with the columns of the fit; '-' is standard input"}},
-          .groups = groups(),
-          .examples = {{"predict and score", "magva predict fit/ new.csv --out predictions.csv --scores scores.json"}},
-          .run = run};
+  return {
+      .name = "predict",
+      .summary = "predict new rows from a fit",
+      .description =
+          "Writes a CSV line for each row of the table: for two classes the likelier class and the "
+          "probability of the "
+          "second with its 90 % interval; otherwise the posterior predictive mean and its 90 % interval.\n"
+          "Where the table has the response column too, error rate, log score and calibration are shown: on "
+          "standard "
+          "error, or on standard output where --out names a file.",
+      .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder},
+                    {"FILE", "a table with the columns of the fit; '-' is standard input"}},
+      .groups = groups(),
+      .examples = {{"predict and score",
+                    "magva predict fit/ new.csv --out predictions.csv --scores scores.json"}},
+      .run = run};
 }
 
 }  // namespace magva::commands

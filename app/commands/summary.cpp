@@ -30,11 +30,12 @@ void print_head(const FitRecord& r) {
     return;
   }
   fmt::print("stopped   {}: {}\n", r.stopped, r.evidence);
-  fmt::print("ELBO      {} (standard error {})\n", r.elbo ? fmt::format("{:.3f}", *r.elbo) : "-", number(r.elbo_se));
+  fmt::print("ELBO      {} (standard error {})\n", r.elbo ? fmt::format("{:.3f}", *r.elbo) : "-",
+             number(r.elbo_se));
   if (r.khat) fmt::print("k-hat     {:.2f}\n", *r.khat);
   fmt::print("trusted   {}\n", r.trusted.value_or(false) ? "yes" : "no, see the warnings");
-  fmt::print("effort    {} iterations, {} gradient evaluations, {:.1f} s\n", r.iterations, r.gradient_evaluations,
-             r.seconds);
+  fmt::print("effort    {} iterations, {} gradient evaluations, {:.1f} s\n", r.iterations,
+             r.gradient_evaluations, r.seconds);
 }
 
 void print_factors(const FitRecord& r) {
@@ -61,11 +62,12 @@ void print_parameters(std::vector<ParameterSummary> parameters, std::size_t show
                    [](const auto& a, const auto& b) { return distance(a) > distance(b); });
   parameters.resize(std::min(shown, all));
   const std::size_t width = name_width(parameters);
-  fmt::print("\n{}\n", terminal::bold(stdout, fmt::format("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}", "parameter", width,
-                                                          "mean", "sd", "5 %", "50 %", "95 %")));
+  fmt::print("\n{}\n",
+             terminal::bold(stdout, fmt::format("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}", "parameter",
+                                                width, "mean", "sd", "5 %", "50 %", "95 %")));
   for (const auto& p : parameters)
-    fmt::print("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}\n", p.name, width, number(p.mean), number(p.sd), number(p.q05),
-               number(p.q50), number(p.q95));
+    fmt::print("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}\n", p.name, width, number(p.mean), number(p.sd),
+               number(p.q05), number(p.q50), number(p.q95));
   if (parameters.size() < all)
     fmt::print("... and {} more: those with the largest |mean|/sd come first; --top {} shows all\n",
                all - parameters.size(), all);
@@ -74,7 +76,8 @@ void print_parameters(std::vector<ParameterSummary> parameters, std::size_t show
 void print_remarks(const FitRecord& r) {
   if (!r.notes.empty() || !r.warnings.empty()) fmt::print("\n");
   for (const auto& note : r.notes) fmt::print("note: {}\n", note);
-  for (const auto& warning : r.warnings) fmt::print("{} {}\n", terminal::warning_colour(stdout, "warning:"), warning);
+  for (const auto& warning : r.warnings)
+    fmt::print("{} {}\n", terminal::warning_colour(stdout, "warning:"), warning);
 }
 
 int run(const options::Values& values) {
@@ -92,20 +95,22 @@ int run(const options::Values& values) {
 }  // namespace
 
 options::Command summary() {
-  return {.name = "summary",
-          .summary = "show a fit as a table for people",
-          .description = "Shows how the fit in FOLDER ended, how far to trust it, its factors, and its parameters, those "
-                         "that differ most clearly from zero first.",
-          .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder}},
-          .groups = {{"Output",
-                      {{.name = "top",
-                        .value = "N",
-                        .standard = "20",
-                        .help = "how many parameters to show",
-                        .kind = options::ValueKind::integer,
-                        .check = options::integer_between(0, 1'000'000'000)}}}},
-          .examples = {{"the thirty clearest coefficients", "magva summary fit/ --top 30"}},
-          .run = run};
+  return {
+      .name = "summary",
+      .summary = "show a fit as a table for people",
+      .description =
+          "Shows how the fit in FOLDER ended, how far to trust it, its factors, and its parameters, those "
+          "that differ most clearly from zero first.",
+      .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder}},
+      .groups = {{"Output",
+                  {{.name = "top",
+                    .value = "N",
+                    .standard = "20",
+                    .help = "how many parameters to show",
+                    .kind = options::ValueKind::integer,
+                    .check = options::integer_between(0, 1'000'000'000)}}}},
+      .examples = {{"the thirty clearest coefficients", "magva summary fit/ --top 30"}},
+      .run = run};
 }
 
 }  // namespace magva::commands

@@ -16,9 +16,11 @@ Fitter make_fitter(const FitTask& task, const FitOptions& options) {
 
 std::vector<std::string> warnings_about(const FitResult& result, const Assessment& assessment) {
   std::vector<std::string> warnings;
-  if (result.stopped == StopReason::kDiverged) warnings.push_back(fmt::format("the fit diverged: {}", result.evidence));
+  if (result.stopped == StopReason::kDiverged)
+    warnings.push_back(fmt::format("the fit diverged: {}", result.evidence));
   if (result.stopped == StopReason::kInterrupted || result.stopped == StopReason::kTimeLimit)
-    warnings.push_back(fmt::format("the fit was stopped early ({}): continue it with --resume", result.evidence));
+    warnings.push_back(
+        fmt::format("the fit was stopped early ({}): continue it with --resume", result.evidence));
   if (assessment.rejected * 100 > assessment.draws)
     warnings.push_back(fmt::format("the model could not be evaluated at {} of {} draws from the posterior",
                                    assessment.rejected, assessment.draws));
@@ -43,8 +45,14 @@ FitOutcome run_algorithm_one(const FitTask& task, FitOptions options) {
   const Assessment assessment = assess(task.model, result.posterior, options.seed, options.threads);
   auto warnings = warnings_about(result, assessment);
   const bool trusted = warnings.empty();
-  return {std::move(result),   assessment.elbo,     assessment.elbo_se, std::nullopt, trusted,
-          std::move(warnings), name(fitter.options().family.kind), watch.trace()};
+  return {std::move(result),
+          assessment.elbo,
+          assessment.elbo_se,
+          std::nullopt,
+          trusted,
+          std::move(warnings),
+          name(fitter.options().family.kind),
+          watch.trace()};
 }
 
 }  // namespace magva::fitting

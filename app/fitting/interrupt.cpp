@@ -1,7 +1,7 @@
 #include "fitting/interrupt.hpp"
 
-#include <csignal>
 #include <unistd.h>
+#include <csignal>
 
 #include "exit_codes.hpp"
 

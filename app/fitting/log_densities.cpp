@@ -13,7 +13,8 @@ Vector log_densities(const Model& model, ConstMatrixRef theta, int threads) {
   Matrix gradient(theta.rows(), kBatch);
   for (Index begin = 0; begin < theta.cols(); begin += kBatch) {
     const Index count = std::min(kBatch, theta.cols() - begin);
-    model.evaluate(theta.middleCols(begin, count), out.segment(begin, count), gradient.leftCols(count), evaluation);
+    model.evaluate(theta.middleCols(begin, count), out.segment(begin, count), gradient.leftCols(count),
+                   evaluation);
   }
   return out;
 }

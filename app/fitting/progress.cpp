@@ -11,9 +11,9 @@ namespace magva::fitting {
 
 namespace {
 
-constexpr double kBarEvery = .1;   // seconds
-constexpr double kLineEvery = 5;   // seconds
-constexpr double kMemory = .97;    // of the moving mean of the ELBO, which single draws make noisy
+constexpr double kBarEvery = .1;  // seconds
+constexpr double kLineEvery = 5;  // seconds
+constexpr double kMemory = .97;   // of the moving mean of the ELBO, which single draws make noisy
 
 std::string duration(double seconds) {
   const auto s = static_cast<std::int64_t>(std::ceil(seconds));
@@ -90,8 +90,8 @@ class Bar final : public Progress {
 
  private:
   void draw(const IterationView& view, std::int64_t most) {
-    const std::string facts = fmt::format(" {}/{}  ELBO {}  {} left", view.iteration, most, pace_.elbo(),
-                                          pace_.left(view, most));
+    const std::string facts =
+        fmt::format(" {}/{}  ELBO {}  {} left", view.iteration, most, pace_.elbo(), pace_.left(view, most));
     const int room = terminal::width(stderr) - static_cast<int>(facts.size()) - 3;
     const int size = room > 40 ? 40 : room;
     std::string line;

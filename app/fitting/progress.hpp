@@ -1,5 +1,6 @@
 #pragma once
-// How a fit is shown while it runs, on standard error: a bar on a terminal, plain lines elsewhere, or nothing.
+// How a fit is shown while it runs, on standard error: a bar on a terminal, plain lines elsewhere, or
+// nothing.
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -7,7 +7,8 @@ FitOutcome run_default(const FitTask& task) {
   const auto& values = task.values;
   FitOptions options;
   options.family.kind = parse_family(values.text("family"));
-  options.family.rank = values.text("rank") == "auto" ? std::min<Index>(4, task.model.dimension()) : values.integer("rank");
+  options.family.rank =
+      values.text("rank") == "auto" ? std::min<Index>(4, task.model.dimension()) : values.integer("rank");
   if (options.family.kind == FamilyKind::kMeanField) options.family.rank = 0;
   options.family.scales = ScaleCoordinates::kLog;
   options.factor_rule = options.mean_rule = options.scale_rule = rule_defaults(RuleKind::kAdam);

@@ -43,12 +43,13 @@ Check positive_number() {
 }
 
 Check one_of(std::vector<std::string> texts, Check otherwise) {
-  return [texts = std::move(texts), otherwise = std::move(otherwise)](const std::string& text) -> std::string {
-    if (std::find(texts.begin(), texts.end(), text) != texts.end()) return {};
-    if (!otherwise) return fmt::format("one of {}", fmt::join(texts, ", "));
-    const std::string other = otherwise(text);
-    return other.empty() ? other : fmt::format("{} or {}", fmt::join(texts, ", "), other);
-  };
+  return
+      [texts = std::move(texts), otherwise = std::move(otherwise)](const std::string& text) -> std::string {
+        if (std::find(texts.begin(), texts.end(), text) != texts.end()) return {};
+        if (!otherwise) return fmt::format("one of {}", fmt::join(texts, ", "));
+        const std::string other = otherwise(text);
+        return other.empty() ? other : fmt::format("{} or {}", fmt::join(texts, ", "), other);
+      };
 }
 
 }  // namespace magva::options

@@ -15,7 +15,8 @@ std::vector<std::string> command_names(const Program& program) {
 
 std::string all_flags(const Command& command) {
   std::string out;
-  for (const auto& option : command.options()) out += fmt::format("{}--{}", out.empty() ? "" : " ", option.name);
+  for (const auto& option : command.options())
+    out += fmt::format("{}--{}", out.empty() ? "" : " ", option.name);
   return out;
 }
 
@@ -30,7 +31,8 @@ std::string bash_values(const OptionSpec& option) {
 std::string bash_case(const Command& command) {
   std::string out = fmt::format("    {})\n      case \"$previous\" in\n", command.name);
   for (const auto& option : command.options())
-    if (option.kind != ValueKind::flag) out += fmt::format("        --{}) {}; return ;;\n", option.name, bash_values(option));
+    if (option.kind != ValueKind::flag)
+      out += fmt::format("        --{}) {}; return ;;\n", option.name, bash_values(option));
   out += fmt::format(
       "      esac\n      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W \"{}\" -- \"$current\"))\n"
       "      else COMPREPLY=($(compgen -f -- \"$current\")); fi\n      ;;\n",
@@ -78,7 +80,8 @@ std::string bash_completion(const Program& program) {
       "_magva() {{\n"
       "  local current=\"${{COMP_WORDS[COMP_CWORD]}}\" previous=\"${{COMP_WORDS[COMP_CWORD-1]}}\"\n"
       "  COMPREPLY=()\n"
-      "  if ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W \"{} --help --version\" -- \"$current\")); return; fi\n"
+      "  if ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W \"{} --help --version\" -- \"$current\")); "
+      "return; fi\n"
       "  case \"${{COMP_WORDS[1]}}\" in\n",
       fmt::join(command_names(program), " "));
   for (const auto& command : program.commands) out += bash_case(command);
@@ -86,14 +89,18 @@ std::string bash_completion(const Program& program) {
 }
 
 std::string zsh_completion(const Program& program) {
-  std::string out = "#compdef magva\n# zsh completion for magva; load it with: source <(magva completion zsh)\n_magva() {\n"
-                    "  if ((CURRENT == 2)); then\n    local -a commands=(\n";
+  std::string out =
+      "#compdef magva\n# zsh completion for magva; load it with: source <(magva completion zsh)\n_magva() {\n"
+      "  if ((CURRENT == 2)); then\n    local -a commands=(\n";
   for (const auto& command : program.commands)
     out += fmt::format("      '{}:{}'\n", command.name, zsh_text(command.summary));
-  out += "    )\n    _describe command commands\n    return\n  fi\n  local command=$words[2]\n"
-         "  shift words\n  ((CURRENT--))\n  case $command in\n";
+  out +=
+      "    )\n    _describe command commands\n    return\n  fi\n  local command=$words[2]\n"
+      "  shift words\n  ((CURRENT--))\n  case $command in\n";
   for (const auto& command : program.commands) out += zsh_case(command);
-  return out + "  esac\n}\ncompdef _magva magva\n";
+  // Autoloaded from a folder of functions it completes at once; sourced it registers itself.
+  return out +
+         "  esac\n}\nif [[ $funcstack[1] == _magva ]]; then _magva \"$@\"; else compdef _magva magva; fi\n";
 }
 
 }  // namespace magva::options

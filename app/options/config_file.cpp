@@ -20,8 +20,9 @@ Json from_json(const std::string& text, const std::string& path) {
   try {
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {
-    throw DataError(fmt::format("the configuration file '{}' is not valid JSON: it breaks off or goes wrong at byte {}",
-                                path, error.byte));
+    throw DataError(
+        fmt::format("the configuration file '{}' is not valid JSON: it breaks off or goes wrong at byte {}",
+                    path, error.byte));
   }
   if (json.contains("options") && json["options"].is_object()) return json["options"];
   return json;

@@ -1,8 +1,8 @@
 #include "options/help.hpp"
 
-#include <utility>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <utility>
 
 #include <algorithm>
 #include <sstream>
@@ -31,7 +31,8 @@ void append_paragraph(std::string& out, const std::string& text, std::size_t wid
 
 void append_exit_codes(std::string& out, std::size_t width) {
   out += "\nExit codes:\n";
-  for (const auto& [code, meaning] : exit_code_texts()) append_entry(out, std::to_string(code), meaning, width);
+  for (const auto& [code, meaning] : exit_code_texts())
+    append_entry(out, std::to_string(code), meaning, width);
 }
 
 std::size_t usable(int width) { return static_cast<std::size_t>(std::clamp(width, 60, 100)); }
@@ -62,8 +63,7 @@ std::string usage_line(const Command& command) {
 
 std::string help_with_default(const OptionSpec& option) {
   std::string text = option.help;
-  if (option.kind != ValueKind::flag && !option.choices.empty())
-    text += fmt::format(": {}", fmt::join(option.choices, ", "));
+  if (option.choices.size() > 1) text += fmt::format(": {}", fmt::join(option.choices, ", "));
   if (!option.standard.empty()) text += fmt::format(" (default: {})", option.standard);
   if (option.repeatable) text += "; may be given several times";
   return text;
@@ -78,14 +78,16 @@ std::string option_heading(const OptionSpec& option) {
 
 std::string program_help(const Program& program, int columns) {
   const std::size_t width = usable(columns);
-  std::string out = fmt::format("{}: {}\n\nUsage: magva COMMAND [arguments] [options]\n\nCommands:\n", program.name,
-                                program.summary);
+  std::string out = fmt::format("{}: {}\n\nUsage: magva COMMAND [arguments] [options]\n\nCommands:\n",
+                                program.name, program.summary);
   for (const auto& command : program.commands) append_entry(out, command.name, command.summary, width);
   out += "\nOptions:\n";
   append_entry(out, "-h, --help", "show this help; magva COMMAND --help shows that of a command", width);
   append_entry(out, "--version", "show the version", width);
   append_exit_codes(out, width);
-  out += "\nExamples:\n  magva fit data.csv --response y --out fit/\n  magva summary fit/\n  magva predict fit/ new.csv\n";
+  out +=
+      "\nExamples:\n  magva fit data.csv --response y --out fit/\n  magva summary fit/\n  magva predict fit/ "
+      "new.csv\n";
   return out;
 }
 
@@ -97,12 +99,14 @@ std::string command_help(const Command& command, int columns) {
   for (const auto& argument : command.arguments) append_entry(out, argument.name, argument.help, width);
   for (const auto& group : command.groups) {
     out += fmt::format("\n{}:\n", group.title);
-    for (const auto& option : group.options) append_entry(out, option_heading(option), help_with_default(option), width);
+    for (const auto& option : group.options)
+      append_entry(out, option_heading(option), help_with_default(option), width);
   }
   out += "\nHelp:\n";
   append_entry(out, "-h, --help", "show this help", width);
   if (!command.examples.empty()) out += "\nExamples:\n";
-  for (const auto& example : command.examples) out += fmt::format("  {}:\n    {}\n", example.text, example.command);
+  for (const auto& example : command.examples)
+    out += fmt::format("  {}:\n    {}\n", example.text, example.command);
   append_exit_codes(out, width);
   return out;
 }

@@ -10,14 +10,19 @@ namespace magva::options {
 
 namespace {
 
-// Roff takes a leading point or apostrophe for a request, and '-' for a hyphen that may be drawn as another sign.
+// Roff takes a leading point or apostrophe for a request, and '-' for a hyphen that may be drawn as another
+// sign.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '\\') out += "\\e";
-    else if (c == '-') out += "\\-";
-    else if (c == '\'' ) out += "\\(aq";
-    else out += c;
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else if (c == '\'')
+      out += "\\(aq";
+    else
+      out += c;
   }
   return out.starts_with('.') ? "\\&" + out : out;
 }
@@ -25,7 +30,8 @@ std::string escaped(const std::string& text) {
 std::string paragraphs(const std::string& text) {
   std::string out;
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) out += out.empty() ? escaped(line) + "\n" : ".PP\n" + escaped(line) + "\n";
+  for (std::string line; std::getline(lines, line);)
+    out += out.empty() ? escaped(line) + "\n" : ".PP\n" + escaped(line) + "\n";
   return out;
 }
 
@@ -37,7 +43,8 @@ void append_command(std::string& out, const Command& command) {
   for (const auto& group : command.groups) {
     out += fmt::format(".SS {}\n", escaped(group.title));
     for (const auto& option : group.options)
-      out += fmt::format(".TP\n.B {}\n{}\n", escaped(option_heading(option)), escaped(help_with_default(option)));
+      out += fmt::format(".TP\n.B {}\n{}\n", escaped(option_heading(option)),
+                         escaped(help_with_default(option)));
   }
   if (command.examples.empty()) return;
   out += ".SS Examples\n";
@@ -54,8 +61,12 @@ std::string man_page(const Program& program, const std::string& version) {
   for (const auto& command : program.commands)
     out += fmt::format(".TP\n.B {}\n{}\n", escaped(command.name), escaped(command.summary));
   for (const auto& command : program.commands) append_command(out, command);
+  out +=
+      ".SH OPTIONS OF ALL COMMANDS\n.TP\n.B \\-h, \\-\\-help\nshow the help of magva, or of a command\n"
+      ".TP\n.B \\-\\-version\nshow the version\n";
   out += ".SH EXIT STATUS\n";
-  for (const auto& [code, meaning] : exit_code_texts()) out += fmt::format(".TP\n.B {}\n{}\n", code, escaped(meaning));
+  for (const auto& [code, meaning] : exit_code_texts())
+    out += fmt::format(".TP\n.B {}\n{}\n", code, escaped(meaning));
   return out;
 }
 

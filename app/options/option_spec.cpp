@@ -6,8 +6,12 @@ namespace magva::options {
 
 namespace {
 
-const OptionSpec kHelp = {
-    .name = "help", .value = "", .standard = "", .help = "show this help", .kind = ValueKind::flag, .letter = 'h'};
+const OptionSpec kHelp = {.name = "help",
+                          .value = "",
+                          .standard = "",
+                          .help = "show this help",
+                          .kind = ValueKind::flag,
+                          .letter = 'h'};
 
 }  // namespace
 

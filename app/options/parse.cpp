@@ -36,7 +36,10 @@ Raw split(const Command& command, std::vector<std::string> words) {
     if (option.kind == ValueKind::flag)
       app.add_flag(flag_text(option), raw.flags[option.name]);
     else
-      app.add_option(flag_text(option), raw.values[option.name])->expected(1)->take_all()->allow_extra_args(false);
+      app.add_option(flag_text(option), raw.values[option.name])
+          ->expected(1)
+          ->take_all()
+          ->allow_extra_args(false);
   }
   app.add_option("arguments", raw.arguments)->expected(0, CLI::detail::expected_max_vector_size);
   std::reverse(words.begin(), words.end());
@@ -72,8 +75,8 @@ void refuse_unknown_options(const Command& command, const std::vector<std::strin
 void take_arguments(const Command& command, const Raw& raw, std::vector<std::string>& into) {
   const auto& table = command.arguments;
   if (raw.arguments.size() > table.size())
-    throw UsageError(fmt::format("'{}' is one argument too many; see magva {} --help", raw.arguments[table.size()],
-                                 command.name));
+    throw UsageError(fmt::format("'{}' is one argument too many; see magva {} --help",
+                                 raw.arguments[table.size()], command.name));
   for (std::size_t i = raw.arguments.size(); i < table.size(); ++i)
     if (table[i].required)
       throw UsageError(fmt::format("magva {} needs {}: {}", command.name, table[i].name, table[i].help));
@@ -94,7 +97,8 @@ Values parse(const Command& command, const std::vector<std::string>& words, bool
   for (const auto& [name, set] : raw.flags)
     if (set) values.set(name, {"true"});
   if (command.find("config") != nullptr && values.given("config"))
-    values.fill_in(read_config(values.text("config")), fmt::format("the configuration file '{}'", values.text("config")));
+    values.fill_in(read_config(values.text("config")),
+                   fmt::format("the configuration file '{}'", values.text("config")));
   const auto problems = values.problems();
   if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "; ")));
   return values;

@@ -36,6 +36,11 @@ std::vector<std::string> option_names(const Command& command) {
   return names;
 }
 
+bool is_default(const OptionSpec& spec, const std::vector<std::string>& texts) {
+  return !spec.repeatable && !spec.standard.empty() && texts.size() == 1 &&
+         to_natural_type(spec, texts.front()) == to_natural_type(spec, spec.standard);
+}
+
 bool is_boolean(const std::string& text) { return text == "true" || text == "false"; }
 
 }  // namespace
@@ -74,12 +79,16 @@ std::vector<std::string> Values::problems() const {
   std::vector<std::string> found;
   for (const auto& [name, values] : given_) {
     const auto& option = spec(name);
-    if (values.size() > 1 && !option.repeatable) found.push_back(fmt::format("--{} was given more than once", name));
+    if (values.size() > 1 && !option.repeatable)
+      found.push_back(fmt::format("--{} was given more than once", name));
     for (const auto& value : values) {
       std::string rule;
-      if (option.kind == ValueKind::flag) rule = is_boolean(value) ? "" : "true or false";
-      else if (value.empty()) rule = "followed by a value";
-      else if (option.check) rule = option.check(value);
+      if (option.kind == ValueKind::flag)
+        rule = is_boolean(value) ? "" : "true or false";
+      else if (value.empty())
+        rule = "followed by a value";
+      else if (option.check)
+        rule = option.check(value);
       if (!rule.empty())
         found.push_back(fmt::format("--{} is '{}' and must be {}{}", name, value, rule,
                                     input::suggestion(value, option.choices)));
@@ -116,7 +125,7 @@ void Values::fill_in(const Json& json, const std::string& origin) {
       for (const auto& item : value) texts.push_back(as_typed(item, where));
     else
       texts.push_back(as_typed(value, where));
-    if (!texts.empty()) given_[name] = std::move(texts);
+    if (!texts.empty() && !is_default(*command_->find(name), texts)) given_[name] = std::move(texts);
   }
   if (!unknown.empty())
     throw UsageError(fmt::format("{} has keys that are no options of 'magva {}': {}", origin, command_->name,

@@ -1,6 +1,6 @@
 #pragma once
-// What the user asked for: the values of a command's options, from the command line, a configuration file or an
-// earlier run, with the table's defaults behind them.
+// What the user asked for: the values of a command's options, from the command line, a configuration file or
+// an earlier run, with the table's defaults behind them.
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -35,7 +35,8 @@ class Values {
 
   /// All options that have a value, in their natural JSON types.
   nlohmann::json to_json() const;
-  /// Takes from `json` what was not given yet; throws UsageError, naming `origin`, for keys that are no options.
+  /// Takes from `json` what was not given yet and is not the default; throws UsageError, naming `origin`, for
+  /// keys that are no options.
   void fill_in(const nlohmann::json& json, const std::string& origin);
 
  private:

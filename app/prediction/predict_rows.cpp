@@ -13,8 +13,10 @@ constexpr Index kNumbersAtOnce = 4'000'000;  // rows times draws
 
 input::Design slice(const input::Design& all, Index begin, Index count) {
   input::Design part;
-  if (all.x.size() > 0) part.x = all.x.middleRows(begin, count);
-  else part.sparse_x = all.sparse_x.middleRows(begin, count);
+  if (all.x.size() > 0)
+    part.x = all.x.middleRows(begin, count);
+  else
+    part.sparse_x = all.sparse_x.middleRows(begin, count);
   part.names = all.names;
   if (all.y.size() > 0) part.y = all.y.segment(begin, count);
   part.rows.assign(all.rows.begin() + begin, all.rows.begin() + begin + count);
@@ -35,8 +37,8 @@ void fill_quantiles(const Matrix& values, Index begin, RowPredictions& out) {
 
 }  // namespace
 
-RowPredictions predict_rows(const source::Recipe& recipe, const input::Design& rows, const Gaussian& posterior,
-                            Index draws, std::uint64_t seed) {
+RowPredictions predict_rows(const source::Recipe& recipe, const input::Design& rows,
+                            const Gaussian& posterior, Index draws, std::uint64_t seed) {
   const Index n = rows.size();
   const Matrix theta = posterior.draws(draws, seed);
   const bool classes = recipe.model == "logistic";
@@ -48,7 +50,9 @@ RowPredictions predict_rows(const source::Recipe& recipe, const input::Design& r
     const Design design = source::engine_design(recipe, part);
     const Matrix expected = expected_response(model, design, theta);
     out.mean.segment(begin, part.size()) = expected.rowwise().mean();
-    fill_quantiles(classes ? expected : simulate_response(model, design, theta, seed + static_cast<std::uint64_t>(begin)),
+    fill_quantiles(classes
+                       ? expected
+                       : simulate_response(model, design, theta, seed + static_cast<std::uint64_t>(begin)),
                    begin, out);
     if (part.y.size() > 0)
       out.log_score.segment(begin, part.size()) = log_predictive_density(model, design, part.y, theta);

@@ -14,7 +14,8 @@ std::vector<CalibrationBin> calibrate(const Vector& probability, const Vector& r
   for (Index b = 0; b < kBins; ++b)
     bins.push_back({static_cast<double>(b) / kBins, static_cast<double>(b + 1) / kBins, 0, 0, 0});
   for (Index i = 0; i < probability.size(); ++i) {
-    auto& bin = bins[static_cast<std::size_t>(std::min<Index>(kBins - 1, static_cast<Index>(probability(i) * kBins)))];
+    auto& bin = bins[static_cast<std::size_t>(
+        std::min<Index>(kBins - 1, static_cast<Index>(probability(i) * kBins)))];
     ++bin.rows;
     bin.predicted += probability(i);
     bin.observed += response(i);

@@ -47,8 +47,9 @@ FitFolder FitFolder::create(const fs::path& path) {
   const bool made = make_folder(path);
   try {
     if (!fs::is_empty(path) && !holds_a_fit(path))
-      throw UsageError(fmt::format("the folder '{}' holds other files and no fit: choose a new or empty folder with --out",
-                                   path.string()));
+      throw UsageError(
+          fmt::format("the folder '{}' holds other files and no fit: choose a new or empty folder with --out",
+                      path.string()));
     remove_partial_files(path);
     try_to_write(path);
   } catch (const fs::filesystem_error& error) {
@@ -60,11 +61,13 @@ FitFolder FitFolder::create(const fs::path& path) {
 FitFolder FitFolder::open(const fs::path& path) {
   if (!fs::is_directory(path)) {
     const bool file = fs::exists(path);
-    throw IoError(fmt::format("there is no fit at '{}': {}", path.string(),
-                              file ? "it is a file; name the folder that 'magva fit' wrote" : "the folder does not exist"));
+    throw IoError(fmt::format(
+        "there is no fit at '{}': {}", path.string(),
+        file ? "it is a file; name the folder that 'magva fit' wrote" : "the folder does not exist"));
   }
   if (!holds_a_fit(path))
-    throw IoError(fmt::format("there is no fit in '{}': it has no fit.json that 'magva fit' wrote", path.string()));
+    throw IoError(
+        fmt::format("there is no fit in '{}': it has no fit.json that 'magva fit' wrote", path.string()));
   return {path, false};
 }
 

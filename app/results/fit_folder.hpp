@@ -6,8 +6,8 @@ namespace magva::results {
 
 class FitFolder {
  public:
-  /// For a new fit: makes the folder where there is none, and takes one that is empty or holds an earlier fit.
-  /// Throws IoError where it cannot be written, UsageError where it holds something else.
+  /// For a new fit: makes the folder where there is none, and takes one that is empty or holds an earlier
+  /// fit. Throws IoError where it cannot be written, UsageError where it holds something else.
   static FitFolder create(const std::filesystem::path& path);
   /// Of an earlier fit; IoError where there is none.
   static FitFolder open(const std::filesystem::path& path);

@@ -19,7 +19,9 @@ Json or_null(const std::optional<T>& value) {
 }
 
 // JSON has no NaN and no infinity: null stands for both.
-std::optional<double> finite(std::optional<double> value) { return value && std::isfinite(*value) ? value : std::nullopt; }
+std::optional<double> finite(std::optional<double> value) {
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
 
 template <class T>
 std::optional<T> optional_at(const Json& json, const char* key) {
@@ -34,7 +36,7 @@ double number_or_nan(const Json& json) { return json.is_null() ? std::nan("") : 
 
 ParameterSummary parameter_from_json(const Json& json) {
   return {json.at("name").get<std::string>(), number_or_nan(json.at("mean")), number_or_nan(json.at("sd")),
-          number_or_nan(json.at("q05")), number_or_nan(json.at("q50")), number_or_nan(json.at("q95"))};
+          number_or_nan(json.at("q05")),      number_or_nan(json.at("q50")),  number_or_nan(json.at("q95"))};
 }
 
 Json to_json(const FitRecord& r) {
@@ -60,7 +62,8 @@ Json to_json(const FitRecord& r) {
   json["details"] = r.details;
   json["arguments"] = r.arguments;
   json["options"] = r.options;
-  json["data"] = {{"file", r.data.file}, {"rows", r.data.rows}, {"columns", r.data.columns}, {"sha256", r.data.sha256}};
+  json["data"] = {
+      {"file", r.data.file}, {"rows", r.data.rows}, {"columns", r.data.columns}, {"sha256", r.data.sha256}};
   json["parameters"] = Json::array();
   for (const auto& parameter : r.parameters) json["parameters"].push_back(to_json(parameter));
   return json;
@@ -97,15 +100,17 @@ FitRecord from_json(const Json& json) {
 }  // namespace
 
 void save(const FitRecord& record, const std::filesystem::path& path) {
-  write_text(path, [&](std::ostream& out) { out << to_json(record).dump(2, ' ', false, Json::error_handler_t::replace) << '\n'; });
+  write_text(path, [&](std::ostream& out) {
+    out << to_json(record).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  });
 }
 
 FitRecord load_record(const std::filesystem::path& path) {
   try {
     return from_json(Json::parse(read_text(path)));
   } catch (const Json::exception& error) {
-    throw DataError(fmt::format("cannot use '{}': it is not the record of a fit, or was altered ({})", path.string(),
-                                error.what()));
+    throw DataError(fmt::format("cannot use '{}': it is not the record of a fit, or was altered ({})",
+                                path.string(), error.what()));
   }
 }
 

@@ -29,8 +29,8 @@ struct FitRecord {
   double seconds = 0;
   std::string family;
   Index rank = 0;
-  std::vector<double> factor_shares;  ///< of the total variance of theta
-  Json details = Json::object();      ///< of the optimiser: the path of ranks, the starts
+  std::vector<double> factor_shares;   ///< of the total variance of theta
+  Json details = Json::object();       ///< of the optimiser: the path of ranks, the starts
   std::vector<std::string> arguments;  ///< of the command line
   Json options = Json::object();
   source::DataRecord data;

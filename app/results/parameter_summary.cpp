@@ -30,7 +30,8 @@ ParameterSummary from_draws(const std::string& name, std::vector<double> values)
 }
 
 bool all_coordinates(const std::vector<source::Quantity>& quantities) {
-  return std::all_of(quantities.begin(), quantities.end(), [](const auto& q) { return q.coordinate.has_value(); });
+  return std::all_of(quantities.begin(), quantities.end(),
+                     [](const auto& q) { return q.coordinate.has_value(); });
 }
 
 std::vector<double> row(const Matrix& values, Index i) {

@@ -29,12 +29,14 @@ StoredFit load_fit(const std::filesystem::path& path) {
   const FitFolder folder = FitFolder::open(path);
   FitRecord record = load_record(folder.record());
   if (record.running())
-    throw DataError(fmt::format("the fit in '{}' has not ended: wait for it, or go on with magva fit --resume --out {}",
-                                path.string(), path.string()));
+    throw DataError(
+        fmt::format("the fit in '{}' has not ended: wait for it, or go on with magva fit --resume --out {}",
+                    path.string(), path.string()));
   SavedPosterior saved = load_posterior(folder.posterior());
   nlohmann::json model = nlohmann::json::parse(read_text(folder.model()), nullptr, false);
   if (model.is_discarded())
-    throw DataError(fmt::format("cannot use '{}': it is not valid JSON; make the fit again", folder.model().string()));
+    throw DataError(
+        fmt::format("cannot use '{}': it is not valid JSON; make the fit again", folder.model().string()));
   return {folder, std::move(record), std::move(saved.gaussian), std::move(saved.names), std::move(model)};
 }
 

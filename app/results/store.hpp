@@ -17,7 +17,7 @@ struct StoredFit {
   FitRecord record;
   Gaussian posterior;
   std::vector<std::string> names;  ///< of the coordinates
-  nlohmann::json model;  ///< what prediction needs, or null
+  nlohmann::json model;            ///< what prediction needs, or null
 };
 
 /// IoError or DataError where there is no whole fit.

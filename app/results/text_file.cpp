@@ -39,7 +39,8 @@ std::string read_text(const std::filesystem::path& path) {
   std::ostringstream content;
   if (in && in.peek() != std::ifstream::traits_type::eof()) content << in.rdbuf();
   if (!in.is_open() || in.bad())
-    throw IoError(fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno == 0 ? EIO : errno)));
+    throw IoError(
+        fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno == 0 ? EIO : errno)));
   return content.str();
 }
 

@@ -10,8 +10,8 @@ namespace magva::results {
 /// IoError where it cannot be read.
 std::string read_text(const std::filesystem::path& path);
 
-/// Calls `fill` with a stream to a temporary file beside `path`, which takes its name when all is on disk. Throws
-/// IoError, and leaves nothing behind, where that fails.
+/// Calls `fill` with a stream to a temporary file beside `path`, which takes its name when all is on disk.
+/// Throws IoError, and leaves nothing behind, where that fails.
 void write_text(const std::filesystem::path& path, const std::function<void(std::ostream&)>& fill);
 
 }  // namespace magva::results

@@ -38,7 +38,8 @@ void Trace::add(const IterationView& view) {
 }
 
 void Trace::end_row() {
-  current_.elbo = finite_ > 0 ? current_.elbo / static_cast<double>(finite_) : std::numeric_limits<double>::quiet_NaN();
+  current_.elbo =
+      finite_ > 0 ? current_.elbo / static_cast<double>(finite_) : std::numeric_limits<double>::quiet_NaN();
   rows_.push_back(current_);
   pending_ = 0;
   finite_ = 0;

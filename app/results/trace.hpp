@@ -1,6 +1,6 @@
 #pragma once
-// trace.csv: how the ELBO rose. Long runs are thinned: a row stands for the iterations since the row before it, its
-// elbo is their mean.
+// trace.csv: how the ELBO rose. Long runs are thinned: a row stands for the iterations since the row before
+// it, its elbo is their mean.
 #include <cstdint>
 #include <filesystem>
 #include <vector>

@@ -19,10 +19,12 @@ ModelChoice choose_model(const input::Column& response) {
   }
   if (distinct.size() <= 2)
     return {"logistic", fmt::format("'{}' has two classes: logistic regression was chosen", response.name)};
-  const bool zero = distinct.contains(0) || (counts && response.values.vector().minCoeff<Eigen::PropagateNumbers>() == 0);
+  const bool zero =
+      distinct.contains(0) || (counts && response.values.vector().minCoeff<Eigen::PropagateNumbers>() == 0);
   if (counts && zero)
-    return {"poisson", fmt::format("'{}' holds counts: Poisson regression was chosen (--model linear for the other)",
-                                   response.name)};
+    return {"poisson",
+            fmt::format("'{}' holds counts: Poisson regression was chosen (--model linear for the other)",
+                        response.name)};
   return {"linear", fmt::format("'{}' holds numbers: linear regression was chosen", response.name)};
 }
 

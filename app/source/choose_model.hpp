@@ -10,8 +10,8 @@ struct ModelChoice {
   std::string reason;  ///< a sentence for the user
 };
 
-/// The model that a response asks for: two different values or text, logistic; counts of which at least one is zero,
-/// Poisson; other numbers, linear.
+/// The model that a response asks for: two different values or text, logistic; counts of which at least one
+/// is zero, Poisson; other numbers, linear.
 ModelChoice choose_model(const input::Column& response);
 
 }  // namespace magva::source

@@ -1,14 +1,12 @@
-#include "magva/error.hpp"
 #include "source/model_source.hpp"
+#include "source/stan_source.hpp"
 #include "source/table_report.hpp"
 #include "source/table_source.hpp"
 
 namespace magva::source {
 
 std::unique_ptr<ModelSource> make_source(const options::Values& values) {
-  if (values.arguments.empty())
-    throw UsageError("magva fit needs a FILE: a table (CSV, TSV, LIBSVM; '-' for standard input) or a Stan model");
-  return make_table_source(values);
+  return is_stan_file(values.arguments.at(0)) ? make_stan_source(values) : make_table_source(values);
 }
 
 std::unique_ptr<Reporter> make_reporter(const nlohmann::json& for_prediction, const options::Values& values) {

@@ -1,6 +1,6 @@
 #pragma once
-// Where a posterior comes from: a table with a regression model, or a Stan program with its data. The commands see
-// only this.
+// Where a posterior comes from: a table with a regression model, or a Stan program with its data. The
+// commands see only this.
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -46,6 +46,8 @@ class ModelSource : public Reporter {
   virtual DataRecord data() const = 0;
   /// Sentences for the user: what was chosen, coded, dropped, and why.
   virtual std::vector<std::string> notes() const = 0;
+  /// What the model has to say about how it was used.
+  virtual std::vector<std::string> warnings_after_fit() const { return {}; }
 
   /// All that `magva predict` needs besides the posterior; null where rows cannot be predicted.
   virtual nlohmann::json for_prediction() const { return nullptr; }

@@ -29,7 +29,8 @@ SparseMatrix engine_matrix(const input::SparseRowMatrix& x) {
 
 PriorOptions prior_options(const Recipe& recipe) {
   if (recipe.prior == "normal") return NormalPriorOptions{.variance = recipe.prior_variance};
-  return HorseshoeOptions{.form = recipe.form, .intercept_variance = recipe.prior_variance, .start_log_tau = {}};
+  return HorseshoeOptions{
+      .form = recipe.form, .intercept_variance = recipe.prior_variance, .start_log_tau = {}};
 }
 
 PsplineOptions spline_options(const SplineRecipe& spline) {
@@ -59,7 +60,8 @@ std::string Recipe::description() const {
     return fmt::format("robust P-spline regression with {} basis functions of '{}'", spline->functions,
                        spline->covariate);
   const char* name = model == "logistic" ? "logistic" : model == "linear" ? "linear" : "Poisson";
-  if (prior == "normal") return fmt::format("{} regression with a normal prior of variance {}", name, prior_variance);
+  if (prior == "normal")
+    return fmt::format("{} regression with a normal prior of variance {}", name, prior_variance);
   return fmt::format("{} regression with a horseshoe prior", name);
 }
 
@@ -87,8 +89,8 @@ Recipe recipe_from_json(const Json& json, const std::string& origin) {
     recipe.design = input::design_spec_from_json(json.at("design"));
     if (json.contains("spline")) {
       const Json& spline = json["spline"];
-      recipe.spline = SplineRecipe{spline.at("covariate"), spline.at("functions"), spline.at("lower").get<double>(),
-                                   spline.at("upper").get<double>()};
+      recipe.spline = SplineRecipe{spline.at("covariate"), spline.at("functions"),
+                                   spline.at("lower").get<double>(), spline.at("upper").get<double>()};
     }
     return recipe;
   } catch (const Json::exception& error) {
@@ -99,14 +101,17 @@ Recipe recipe_from_json(const Json& json, const std::string& origin) {
 Design engine_design(const Recipe& recipe, const input::Design& rows) {
   if (recipe.spline) {
     const SplineRecipe& s = *recipe.spline;
-    return Design::own(BSplineBasis(s.functions, PsplineOptions{}.degree, s.lower.value(), s.upper.value())(covariate(rows)));
+    return Design::own(BSplineBasis(s.functions, PsplineOptions{}.degree, s.lower.value(),
+                                    s.upper.value())(covariate(rows)));
   }
   return recipe.design.sparse() ? Design::own(engine_matrix(rows.sparse_x)) : Design::own(RowMatrix(rows.x));
 }
 
 Regression build_regression(const Recipe& recipe, const input::Design& rows) {
   if (recipe.spline)
-    return pspline_regression(covariate(rows), response_or_zeros(rows), rows.weights, spline_options(*recipe.spline)).model;
+    return pspline_regression(covariate(rows), response_or_zeros(rows), rows.weights,
+                              spline_options(*recipe.spline))
+        .model;
   RegressionData data{engine_design(recipe, rows), response_or_zeros(rows), rows.weights, rows.names};
   if (recipe.model == "logistic") return logistic_regression(std::move(data), prior_options(recipe));
   if (recipe.model == "poisson") return poisson_regression(std::move(data), prior_options(recipe));

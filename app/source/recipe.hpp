@@ -1,6 +1,6 @@
 #pragma once
-// A regression model without its data: what is stored with a fit, so that `magva predict` builds the same model on
-// new rows.
+// A regression model without its data: what is stored with a fit, so that `magva predict` builds the same
+// model on new rows.
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>

@@ -47,7 +47,9 @@ class TableReporter final : public Reporter {
   explicit TableReporter(Recipe recipe)
       : recipe_(std::move(recipe)), model_(build_regression(recipe_, shape_of(recipe_))) {}
   std::vector<Quantity> quantities() const override { return table_quantities(recipe_, model_); }
-  Matrix report(ConstMatrixRef theta, std::uint64_t /*seed*/) const override { return table_report(model_, theta); }
+  Matrix report(ConstMatrixRef theta, std::uint64_t /*seed*/) const override {
+    return table_report(model_, theta);
+  }
 
  private:
   Recipe recipe_;

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "input/sha256.hpp"
 #include "magva/error.hpp"
-#include "stan/digest.hpp"
 #include "stan/process.hpp"
 #include "stan/program_text.hpp"
 
@@ -99,6 +99,21 @@ std::string content(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
+
+/// A digest of a sequence of texts. Each text's length goes in with it, so that no two sequences run
+/// together.
+class Digest {
+ public:
+  void add(const std::string& text) {
+    const std::string length = std::to_string(text.size()) + ":";
+    sha256_.update(length.data(), length.size());
+    sha256_.update(text.data(), text.size());
+  }
+  std::string hex() { return sha256_.hex(); }
+
+ private:
+  input::Sha256 sha256_;
+};
 
 std::string digest_of(const std::vector<ProgramFile>& files, const fs::path& bridgestan) {
   Digest digest;

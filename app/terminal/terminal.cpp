@@ -41,7 +41,8 @@ void flush_output() {
   errno = 0;
   const bool streams = static_cast<bool>(std::cout.flush());
   if (!streams || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw IoError(fmt::format("cannot write to standard output: {}", std::strerror(errno == 0 ? EIO : errno)));
+    throw IoError(
+        fmt::format("cannot write to standard output: {}", std::strerror(errno == 0 ? EIO : errno)));
 }
 
 }  // namespace magva::terminal
