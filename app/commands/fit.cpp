@@ -59,7 +59,8 @@ std::filesystem::path out_folder(const Values& values) {
 
 /// Takes the options of the interrupted fit; those given now must be the same.
 void take_recorded(Values& values, const FitRecord& record, const FitFolder& folder) {
-  const bool finished = !record.running() && !folder.has_checkpoint();
+  const bool finished = !record.running() && record.stopped != words(StopReason::kInterrupted) &&
+                        record.stopped != words(StopReason::kTimeLimit);
   if (finished)
     throw UsageError(fmt::format("there is nothing to resume in '{}': that fit has ended ({})",
                                  folder.path().string(), record.stopped));
@@ -168,9 +169,33 @@ int run_resumed(Values values) {
   const auto progress = fitting::make_progress(values.flag("quiet"));
   const bool from_checkpoint = folder.has_checkpoint();
   progress->say(from_checkpoint ? "going on from the last checkpoint"
-                                : "there is no checkpoint yet: starting again");
+                                : "there is no checkpoint: starting again");
   return finish(values, *source, folder, new_record(values, *source),
                 run_fit(values, *source, folder, *progress, from_checkpoint));
+}
+
+void refuse_bad_options(const Values& values, const source::ModelSource& source) {
+  const Index m = source.model().dimension();
+  const auto problems =
+      values.given("rule") ? fitting::rule_problems(values, m) : fitting::default_problems(values, m);
+  if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "; ")));
+}
+
+std::unique_ptr<source::ModelSource> checked_source(const Values& values) {
+  auto source = source::make_source(values);
+  refuse_bad_options(values, *source);
+  return source;
+}
+
+/// Runs `work`; where it fails before anything worth keeping was written, the folder is as it was.
+template <class Work>
+auto or_abandon(const FitFolder& folder, Work work) {
+  try {
+    return work();
+  } catch (...) {
+    if (!folder.has_checkpoint()) folder.abandon();
+    throw;
+  }
 }
 
 int run_new(const Values& values) {
@@ -178,21 +203,16 @@ int run_new(const Values& values) {
     throw UsageError(
         "magva fit needs a FILE: a table (CSV, TSV, LIBSVM; '-' for standard input) or a Stan model");
   const FitFolder folder = FitFolder::create(out_folder(values));
-  std::unique_ptr<source::ModelSource> source;
-  try {
-    source = source::make_source(values);
-  } catch (...) {
-    folder.abandon();
-    throw;
-  }
+  const auto source = or_abandon(folder, [&] { return checked_source(values); });
   const auto progress = fitting::make_progress(values.flag("quiet"));
   progress->say(source->description());
   for (const auto& note : source->notes()) progress->say("note: " + note);
-  FitRecord record = new_record(values, *source);
+  const FitRecord record = new_record(values, *source);
   folder.clear();
-  results::save(record, folder.record());
-  return finish(values, *source, folder, std::move(record),
-                run_fit(values, *source, folder, *progress, false));
+  return or_abandon(folder, [&] {
+    results::save(record, folder.record());
+    return finish(values, *source, folder, record, run_fit(values, *source, folder, *progress, false));
+  });
 }
 
 }  // namespace

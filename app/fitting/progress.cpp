@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -24,24 +25,27 @@ std::string duration(double seconds) {
 /// What both kinds of display say: a smoothed ELBO, and the time left at the pace so far.
 class Pace {
  public:
-  void add(const IterationView& view) {
-    if (first_iteration_ < 0) {
-      first_iteration_ = view.iteration;
+  void add(const IterationView& view, const Stage& stage) {
+    if (first_done_ < 0) {
+      first_done_ = stage.done;
       first_seconds_ = view.seconds;
     }
     if (!std::isfinite(view.elbo)) return;
     weight_ = kMemory * weight_ + (1 - kMemory);
     sum_ = kMemory * sum_ + (1 - kMemory) * view.elbo;
   }
-  std::string elbo() const { return weight_ > 0 ? fmt::format("{:.2f}", sum_ / weight_) : "not finite"; }
-  std::string left(const IterationView& view, std::int64_t most) const {
-    const auto done = static_cast<double>(view.iteration - first_iteration_);
-    if (done <= 0) return "?";
-    return duration((view.seconds - first_seconds_) / done * static_cast<double>(most - view.iteration));
+  std::string elbo() const { return weight_ > 0 ? fmt::format("{:.2f}", sum_ / weight_) : "not yet known"; }
+  std::string left(const IterationView& view, const Stage& stage) const {
+    const auto done = static_cast<double>(stage.done - first_done_);
+    if (done <= 0) return "? left";
+    const double pace = (view.seconds - first_seconds_) / done;
+    return fmt::format(
+        "{}{} left", stage.certain ? "" : "at most ",
+        duration(pace * static_cast<double>(std::max<std::int64_t>(0, stage.most - stage.done))));
   }
 
  private:
-  std::int64_t first_iteration_ = -1;
+  std::int64_t first_done_ = -1;
   double first_seconds_ = 0;
   double weight_ = 0;
   double sum_ = 0;
@@ -49,19 +53,19 @@ class Pace {
 
 class Silent final : public Progress {
  public:
-  void show(const IterationView&, std::int64_t) override {}
+  void show(const IterationView&, const Stage&) override {}
   void say(const std::string&) override {}
   void finish() override {}
 };
 
 class Lines final : public Progress {
  public:
-  void show(const IterationView& view, std::int64_t most) override {
-    pace_.add(view);
+  void show(const IterationView& view, const Stage& stage) override {
+    pace_.add(view, stage);
     if (view.seconds < next_) return;
     next_ = view.seconds + kLineEvery;
-    say(fmt::format("iteration {} of at most {}, ELBO {}, {} left", view.iteration, most, pace_.elbo(),
-                    pace_.left(view, most)));
+    say(fmt::format("{} {} of {}{}, ELBO {}, {}", stage.name, stage.done, stage.certain ? "" : "at most ",
+                    stage.most, pace_.elbo(), pace_.left(view, stage)));
   }
   void say(const std::string& sentence) override { fmt::print(stderr, "{}\n", sentence); }
   void finish() override {}
@@ -73,11 +77,11 @@ class Lines final : public Progress {
 
 class Bar final : public Progress {
  public:
-  void show(const IterationView& view, std::int64_t most) override {
-    pace_.add(view);
+  void show(const IterationView& view, const Stage& stage) override {
+    pace_.add(view, stage);
     if (view.seconds < next_) return;
     next_ = view.seconds + kBarEvery;
-    draw(view, most);
+    draw(view, stage);
   }
   void say(const std::string& sentence) override {
     finish();
@@ -89,15 +93,16 @@ class Bar final : public Progress {
   }
 
  private:
-  void draw(const IterationView& view, std::int64_t most) {
-    const std::string facts =
-        fmt::format(" {}/{}  ELBO {}  {} left", view.iteration, most, pace_.elbo(), pace_.left(view, most));
+  void draw(const IterationView& view, const Stage& stage) {
+    const std::string facts = fmt::format(" {} {}/{}  ELBO {}  {}", stage.name, stage.done, stage.most,
+                                          pace_.elbo(), pace_.left(view, stage));
     const int room = terminal::width(stderr) - static_cast<int>(facts.size()) - 3;
     const int size = room > 40 ? 40 : room;
     std::string line;
     if (size > 3) {
-      const auto filled = static_cast<int>(static_cast<double>(size) * static_cast<double>(view.iteration) /
-                                           static_cast<double>(most));
+      const auto filled =
+          static_cast<int>(static_cast<double>(size) *
+                           std::min(1., static_cast<double>(stage.done) / static_cast<double>(stage.most)));
       line = fmt::format("[{:#<{}}{:.<{}}]", "", filled, "", size - filled);
     }
     fmt::print(stderr, "\r\033[K{}{}", line, facts);

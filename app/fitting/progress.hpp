@@ -9,11 +9,19 @@
 
 namespace magva::fitting {
 
+/// How far a fit is: `done` of `most` things, which `name` counts.
+struct Stage {
+  std::string name;
+  std::int64_t done;
+  std::int64_t most;
+  bool certain;  ///< it ends at `most`, not at the latest there
+};
+
 class Progress {
  public:
   virtual ~Progress() = default;
-  /// After every iteration; `most` is the number of iterations after which the fit ends at the latest.
-  virtual void show(const IterationView& view, std::int64_t most) = 0;
+  /// After every iteration.
+  virtual void show(const IterationView& view, const Stage& stage) = 0;
   /// A sentence in between.
   virtual void say(const std::string& sentence) = 0;
   /// Takes the bar away.

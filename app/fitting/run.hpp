@@ -33,6 +33,10 @@ struct FitOutcome {
   nlohmann::ordered_json details = nlohmann::ordered_json::object();
 };
 
+/// Every fault of the options, for a model of this dimension, before anything is written.
+std::vector<std::string> rule_problems(const options::Values& values, Index dimension);
+std::vector<std::string> default_problems(const options::Values& values, Index dimension);
+
 /// With --rule: Algorithm 1 with the paper's settings.
 FitOutcome run_rule(const FitTask& task);
 /// Without: the default, which needs no settings.

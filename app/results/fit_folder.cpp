@@ -82,7 +82,10 @@ void FitFolder::clear() const {
 
 void FitFolder::abandon() const {
   std::error_code ignored;
-  if (made_) fs::remove(path_, ignored);  // which fails where it is not empty
+  if (!made_) return;
+  clear();
+  fs::remove(record(), ignored);
+  fs::remove(path_, ignored);  // which fails where it is not empty
 }
 
 }  // namespace magva::results

@@ -22,7 +22,7 @@ class FitFolder {
 
   /// Removes what an earlier fit left.
   void clear() const;
-  /// Takes the folder away again, where `create` made it and nothing was written.
+  /// Takes the files of a fit away again, and the folder, where `create` made it.
   void abandon() const;
 
  private:

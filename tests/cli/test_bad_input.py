@@ -99,7 +99,7 @@ class BadTables(Case):
 
     def test_a_rank_larger_than_the_model(self):
         self.logistic_table()
-        self.fails(USAGE, "fit", "data.csv", "--response", "y", "--rule", "adam", "--rank", 99, "--out", "fit", says="rank")
+        self.fit_fails(USAGE, "data.csv", "--response", "y", "--rule", "adam", "--rank", 99, says="rank")
 
     def test_not_a_library(self):
         self.write("fake.so", "no library")

@@ -51,6 +51,45 @@ class Fit(Case):
         self.assertLess(means["b"]["q95"], 0)
         self.assertLess(abs(means["c"]["mean"]), 4 * means["c"]["sd"])  # c has no effect
 
+    def test_default_fit_says_how_it_got_there(self):
+        self.logistic_table(n=300)
+        done = self.succeeds("fit", "data.csv", "--response", "y", "--starts", 2, "--out", "fit")
+        record = self.record()
+        self.assertEqual(record["stopped"], "converged")
+        self.assertTrue(record["trusted"])
+        self.assertLess(record["khat"], .7)
+        self.assertEqual(len(record["details"]["starts"]), 2)
+        self.assertTrue(record["evidence"])
+        self.assertIn("gradient", done.stderr)
+        trace = self.rows("fit/trace.csv")
+        self.assertGreater(len(trace), 2)
+        iterations = [int(row["iteration"]) for row in trace]
+        self.assertEqual(iterations, sorted(set(iterations)))
+
+    def test_ranks_and_families_of_the_default(self):
+        self.logistic_table()
+        for words, family, rank in ((["--rank", 2], "stiefel", 2), (["--family", "mean-field"], "mean-field", 0),
+                                    (["--family", "full-rank"], "full-rank", 6)):
+            self.succeeds("fit", "data.csv", "--response", "y", *words, "--out", "fit")
+            self.assertEqual((self.record()["family"], self.record()["rank"]), (family, rank))
+        self.fails(2, "fit", "data.csv", "--response", "y", "--family", "vafc", "--draws", 4, "--out", "other",
+                   says=["--family vafc", "--draws", "--rule"])
+        self.assertFalse((self.folder / "other").exists())
+
+    def test_limits_of_the_default_are_not_trusted(self):
+        self.logistic_table()
+        for words in (["--iterations", 3], ["--evaluations", 300]):
+            done = self.succeeds("fit", "data.csv", "--response", "y", *words, "--out", "fit", codes=(3,))
+            self.assertEqual(self.record()["stopped"], "iteration limit")
+            self.assertIn("warning:", done.stderr)
+            self.assertFalse(self.record()["trusted"])
+
+    def test_separated_data_with_a_flat_prior_is_not_trusted(self):
+        self.write("separated.csv", "x,y\n" + "".join(f"{i - 20.5},{int(i > 20)}\n" for i in range(41)))
+        done = self.succeeds("fit", "separated.csv", "--response", "y", "--prior-variance", 1e12, "--out", "fit", codes=(3,))
+        self.assertIn("warning:", done.stderr)
+        self.assertEqual(done.stdout.count("written to"), 1)
+
     def test_says_which_model_was_chosen(self):
         self.logistic_table()
         self.number_table()
