@@ -18,7 +18,7 @@ constexpr int kFolds = 5;
 input::DesignOptions expansion() {
   input::DesignOptions options;
   options.response = "Class";
-  options.positive_class = "g";
+  options.positive_class = std::string("g");
   options.discretise = input::Discretise::mdlp;
   return options;
 }
