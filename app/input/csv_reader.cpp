@@ -20,6 +20,7 @@ namespace {
 // Rows are gathered in a block of about this many values, small enough for a processor's cache, before they
 // are spread over the columns: one cell at a time, every cell would cost a cache miss.
 constexpr Index kBlockValues = Index{1} << 16U;
+constexpr Index kBlockRows = 4096;
 
 // What a column is should not hang on one row: where rows are so long that the window holds few, it is
 // widened.
@@ -34,12 +35,11 @@ class CsvReader {
     line_ = 1 + header.lines;
     make_builders(header.names, options);
     sample_limit_ = std::min(kSampledBytes, static_cast<std::ptrdiff_t>(options.max_line_bytes / 2));
-    block_rows_ = std::clamp<Index>(kBlockValues / columns(), 1, 4096);
-    block_.resize(static_cast<std::size_t>(block_rows_ * columns()));
   }
 
   Table read(std::optional<std::uint64_t> source_bytes) {
     decide_kinds();
+    make_block();
     if (source_bytes) reserve_for(*source_bytes);
     while (!window_.empty() || !window_.last()) {
       const FieldEnd end = window_.empty() ? FieldEnd::starved : read_row();
@@ -111,6 +111,12 @@ class CsvReader {
           fmt::format("{}, column {}: numbers are written with a decimal comma; write them with a point",
                       source_, excerpt(builder.name())));
     builder.decide(*counts.majority());
+  }
+
+  void make_block() {
+    const Index needed = window_.last() ? std::max<Index>(sampled_rows_, 1) : kBlockRows;
+    block_rows_ = std::clamp<Index>(kBlockValues / columns(), 1, needed);
+    block_.resize(static_cast<std::size_t>(block_rows_ * columns()));
   }
 
   void reserve_for(std::uint64_t source_bytes) {

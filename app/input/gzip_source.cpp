@@ -12,7 +12,7 @@
 namespace magva::input {
 
 namespace {
-constexpr std::size_t kBuffer = std::size_t{1} << 17U;
+constexpr std::size_t kBuffer = std::size_t{1} << 16U;
 constexpr int kGzipOnly = 15 + 16;  // zlib's window bits, with a gzip wrapper
 }  // namespace
 
