@@ -79,9 +79,12 @@ bool AutoRun::go_on(const char* phase, std::int64_t iteration, double elbo) {
 
 Refinement AutoRun::race(std::vector<Candidate> candidates) {
   std::vector<Refinement> runners;
-  for (std::size_t i = 0; i < candidates.size(); ++i)
-    runners.emplace_back(evaluator_, candidates[i].centre.theta, start_covariance(candidates[i]),
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    auto covariance = start_covariance(candidates[i]);
+    fit_scale(candidates[i].centre.theta, *covariance);
+    runners.emplace_back(evaluator_, candidates[i].centre.theta, std::move(covariance),
                          candidate_seed(options_.seed, i), tolerance());
+  }
   if (runners.size() == 1) return std::move(runners.front());
   std::vector<double> elbo(runners.size());
   for (std::size_t i = 0; i < runners.size(); ++i) {

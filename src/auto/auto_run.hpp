@@ -26,6 +26,8 @@ class AutoRun {
   std::vector<Candidate> find_candidates(const std::vector<Vector>& points);
   void add_candidate(const ModeSearch& search, std::size_t index, std::vector<Candidate>& found);
   std::unique_ptr<Covariance> start_covariance(const Candidate& candidate);
+  /// Shrinks a start to the scale with the best ELBO.
+  void fit_scale(ConstVectorRef mean, Covariance& covariance);
   std::unique_ptr<Covariance> start_without_curvature() const;
   void settle_rank(const Candidate& candidate);
 

@@ -107,6 +107,22 @@ std::unique_ptr<Covariance> AutoRun::start_covariance(const Candidate& candidate
   return make_low_rank(std::move(factors), sd, std::nullopt);
 }
 
+void AutoRun::fit_scale(ConstVectorRef mean, Covariance& covariance) {
+  double best = -std::numeric_limits<double>::infinity();
+  double chosen = 1;
+  for (const double scale : constants::kStartScales) {
+    const auto trial = covariance.clone();
+    trial->scale(scale);
+    const ElboEstimate estimate =
+        estimate_elbo(evaluator_, trial->gaussian(mean), constants::kStartScaleDraws, options_.seed);
+    if (estimate.rejected > constants::kStartScaleDraws / 4) continue;
+    if (!(estimate.elbo > best)) break;
+    best = estimate.elbo;
+    chosen = scale;
+  }
+  covariance.scale(chosen);
+}
+
 std::unique_ptr<Covariance> AutoRun::start_without_curvature() const {
   const Index m = model_.dimension();
   const Vector sd = Vector::Constant(m, constants::kBlindSd);

@@ -86,7 +86,8 @@ QuadraticFit QuadraticFitter::fit(Index rank) {
     return {Matrix(m, 0), sd, -.5 * static_cast<double>(m) + sd.array().log().sum()};
   }
   double last = -std::numeric_limits<double>::infinity();
-  for (int round = 0; round < constants::kQuadraticRounds; ++round) {
+  const Index rounds = std::max(constants::kQuadraticRounds, constants::kQuadraticEffort / m);
+  for (Index round = 0; round < rounds; ++round) {
     update_directions(rank);
     update_scales(rank);
     const double now = value();

@@ -80,6 +80,7 @@ bool Refinement::State::draw_batch() {
 }
 
 void Refinement::State::take_step() {
+  covariance->prepare(batch);
   const Index half = batch.pairs() / 2;
   const Vector g1 = batch.even.leftCols(half).rowwise().mean();
   const Vector g2 = batch.even.rightCols(half).rowwise().mean();
@@ -89,7 +90,6 @@ void Refinement::State::take_step() {
   const double mean_total = .5 * g.dot(mean_step);
   const double mean_noise = .5 * difference.dot(covariance->mean_step(difference));
 
-  covariance->prepare(batch);
   const Tangent d1 = covariance->differential(batch, 0, half);
   const Tangent d2 = covariance->differential(batch, batch.pairs() - half, half);
   const Tangent d = combine(.5, d1, .5, d2);
@@ -98,6 +98,10 @@ void Refinement::State::take_step() {
   const double total = .5 * inner(d, direction);
   const double noise = .5 * inner(apart, covariance->natural(apart));
 
+  if (!std::isfinite(total) || !std::isfinite(mean_total) || !std::isfinite(noise)) {
+    covariance->scale(constants::kShrink);  // gradients beyond all numbers: the draws are too far out
+    return;
+  }
   const bool first = last_mean_step.size() == 0;
   mean_window.push_back({mean_total - mean_noise, mean_total, first ? 0 : .5 * g.dot(last_mean_step)});
   covariance_window.push_back({total - noise, total, first ? 0 : .5 * inner(d, last_direction)});
@@ -119,14 +123,16 @@ void Refinement::State::end_window() {
   covariance_gain = summarise(covariance_window);
   mean_window.clear();
   covariance_window.clear();
+  covariance->renew();
   const bool scarce = mean_control.scarce() && covariance_control.scarce();
   const double signal = mean_gain.signal + covariance_gain.signal;
   const double floor = mean_control.noise_floor(mean_gain) + covariance_control.noise_floor(covariance_gain);
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
-  const bool quiet = signal < std::max(2 * se, 2 * floor);
+  const bool quiet = signal < std::max({2 * se, 2 * floor, constants::kQuietShare * tolerance});
   if (!quiet) {
     quiet_windows = 0;
     average.clear();
+    settled = false;
     if (scarce) pairs = std::min(2 * pairs, constants::kMostPairs);
     return;
   }
@@ -161,8 +167,9 @@ Index Refinement::pairs() const { return state_->pairs; }
 
 Gaussian Refinement::posterior() const {
   const State& s = *state_;
-  if (s.average.count < constants::kWindow) return s.covariance->gaussian(s.mean);
-  return s.at(s.average.value)->gaussian(s.average.value.mean);
+  if (s.average.count >= constants::kWindow) return s.at(s.average.value)->gaussian(s.average.value.mean);
+  if (s.settled) return s.at(s.previous)->gaussian(s.previous.mean);
+  return s.covariance->gaussian(s.mean);
 }
 
 }  // namespace magva

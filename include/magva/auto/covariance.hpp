@@ -53,6 +53,11 @@ class Covariance {
   virtual void scale(double factor) = 0;
   /// Learns from a batch what will lower the noise of later ones.
   virtual void learn(const PairBatch& /*batch*/) {}
+  /// Puts to use, now and then, what was learned and is costly to use.
+  virtual void renew() {}
+
+  /// Other places that what was learned suggests, in coordinates: the family's ELBO may have several tops.
+  virtual std::vector<Tangent> alternatives() const { return {}; }
 
   /// Coordinates in which points near each other can be averaged and extrapolated; `reference` fixes what is
   /// arbitrary in them.
