@@ -1,5 +1,4 @@
 """Ctrl-C, kill -9 and what --resume makes of it; what is shown on a terminal and elsewhere."""
-import json
 import os
 import pty
 import select
