@@ -47,6 +47,10 @@ EngineRun run_engine(Fitter& fitter, std::int64_t window, const StopFlag& stop) 
   return {std::move(result), std::move(curve), thread_seconds() - started};
 }
 
+double factor_share(const Gaussian& posterior) {
+  return posterior.rank() == 0 ? 0 : posterior.factor_shares().sum();
+}
+
 Score score(const Model& model, const Gaussian& posterior, Index draws, std::uint64_t seed) {
   constexpr Index kBatch = 50;
   Workers workers(1);

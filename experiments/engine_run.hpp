@@ -35,6 +35,9 @@ struct Score {
 /// The ELBO from fresh draws of q.
 Score score(const Model& model, const Gaussian& posterior, Index draws, std::uint64_t seed);
 
+/// The share of the total variance, trace(Sigma), that the factors carry: near 0 where they have died.
+double factor_share(const Gaussian& posterior);
+
 /// Processor seconds of the calling thread.
 double thread_seconds();
 

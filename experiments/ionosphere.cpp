@@ -17,7 +17,7 @@ constexpr int kFolds = 5;
 
 input::DesignOptions expansion() {
   input::DesignOptions options;
-  options.response = "Class";
+  options.response = std::string("Class");
   options.positive_class = std::string("g");
   options.discretise = input::Discretise::mdlp;
   return options;
@@ -101,7 +101,7 @@ std::vector<Method> Ionosphere::table_methods() {
 
 std::vector<Method> Ionosphere::curve_methods() {
   std::vector<Method> methods = table_methods();
-  std::erase_if(methods, [](const Method& method) { return method.slang; });
+  std::erase_if(methods, [](const Method& method) { return method.optimiser == Optimiser::slang; });
   return methods;
 }
 
@@ -140,7 +140,7 @@ Json Ionosphere::run_fold(const Method& method, const FoldDesign& fold, const St
   const double started = thread_seconds();
   Vector mean;
   Json out = Json::object();
-  if (method.slang) {
+  if (method.optimiser == Optimiser::slang) {
     SlangOptions options;
     options.rank = settings_.rank;
     options.prior_variance = settings_.prior_variance;
@@ -149,9 +149,9 @@ Json Ionosphere::run_fold(const Method& method, const FoldDesign& fold, const St
     mean = slang_mean(fold, options, stop);
   } else {
     const Regression model = make_model(fold.training_x, fold.training_y, settings_.prior_variance);
-    Fitter fitter(
-        model, paper_options(method, settings_.rank, settings_.start, settings_.iterations, settings_.seed),
-        Whitening::none(model.dimension()), Vector::Zero(model.dimension()));
+    Fitter fitter(model,
+                  fit_options(method, settings_.rank, settings_.start, settings_.iterations, settings_.seed),
+                  Whitening::none(model.dimension()), Vector::Zero(model.dimension()));
     const EngineRun run = run_engine(fitter, settings_.window, stop);
     mean = run.result.posterior.mean();
     out["stopped"] = words(run.result.stopped);
@@ -164,13 +164,14 @@ Json Ionosphere::run_fold(const Method& method, const FoldDesign& fold, const St
 
 Json Ionosphere::run_curve(const Method& method, Index repetition, const StopFlag& stop) const {
   const auto seed = settings_.seed * 1000 + static_cast<std::uint64_t>(repetition);
-  Fitter fitter(whole_, paper_options(method, settings_.rank, settings_.start, settings_.iterations, seed),
+  Fitter fitter(whole_, fit_options(method, settings_.rank, settings_.start, settings_.iterations, seed),
                 Whitening::none(whole_.dimension()), Vector::Zero(whole_.dimension()));
   const EngineRun run = run_engine(fitter, settings_.window, stop);
   const Score end = score(whole_, run.result.posterior, settings_.scoring_draws, seed);
   return {{"elbo", end.elbo},
           {"seconds", run.seconds},
           {"stopped", words(run.result.stopped)},
+          {"factor_share", factor_share(run.result.posterior)},
           {"curve", run.curve.elbo}};
 }
 

@@ -39,20 +39,24 @@ FoldErrors fold_errors(const Journal& journal, const Method& method, Cuts cuts, 
 struct MethodCurves {
   Method method;
   CurveBand curve;
-  MeanSd end;
+  std::vector<double> ends;
+  double factor_share;  ///< mean over the repetitions
+
+  MeanSd end() const { return mean_sd(ends); }
 };
 
 std::vector<MethodCurves> method_curves(const Journal& journal, const IonosphereSettings& settings) {
   std::vector<MethodCurves> out;
   for (const Method& method : Ionosphere::curve_methods()) {
     std::vector<std::vector<double>> curves;
-    std::vector<double> ends;
+    std::vector<double> ends, shares;
     for (Index r = 0; r < settings.repetitions; ++r) {
       const Json& run = journal.at(Ionosphere::curve_key(method, r));
       curves.push_back(numbers(run["curve"]));
       ends.push_back(number(run["elbo"]));
+      shares.push_back(number(run["factor_share"]));
     }
-    out.push_back({method, band(curves, settings.window), mean_sd(ends)});
+    out.push_back({method, band(curves, settings.window), ends, mean_sd(shares).mean});
   }
   return out;
 }
@@ -104,14 +108,15 @@ report::Table bound_table(const std::vector<MethodCurves>& curves) {
   report::Table table{{{"method", "Method", false},
                        {"lower_bound", "Lower bound at the end"},
                        {"lower_bound_sd", "Sd over repetitions"},
-                       {"repetitions", "Repetitions"},
+                       {"factor_share_percent", "Variance carried by factors %"},
                        {"remark", "Against mean-field", false}},
                       {}};
-  const MeanSd& reference = curves.front().end;
+  const MeanSd reference = curves.front().end();
   for (const MethodCurves& method : curves)
-    table.rows.push_back({method.method.label, decimals(method.end.mean, 1), decimals(method.end.sd, 1),
-                          std::to_string(method.end.count),
-                          &method == &curves.front() ? "" : compare_bounds(method.end, reference)});
+    table.rows.push_back(
+        {method.method.label, decimals(method.end().mean, 1), decimals(method.end().sd, 1),
+         decimals(100 * method.factor_share, 1),
+         &method == &curves.front() ? "" : compare_bounds(ends(method.ends, reference.mean), reference)});
   return table;
 }
 
@@ -132,7 +137,7 @@ std::vector<report::Panel> panels(const std::vector<MethodCurves>& curves) {
         .y_label = "lower bound",
         .description =
             fmt::format("Lower bound of {} by iteration, ending at {}, sd {}.", method.method.label,
-                        decimals(method.end.mean, 1), decimals(method.end.sd, 1)),
+                        decimals(method.end().mean, 1), decimals(method.end().sd, 1)),
         .series = {{"one sd", report::colour::kGrey, report::Mark::band, c.iteration, c.mean, c.low, c.high},
                    {"mean-field",
                     report::colour::kBlue,

@@ -75,7 +75,7 @@ Json Leukemia::run_fit(std::size_t coordinates, const Method& method, Index repe
                        const StopFlag& stop) const {
   const Regression& model = models_[coordinates];
   const auto seed = settings_.seed * 1000 + static_cast<std::uint64_t>(repetition);
-  Fitter fitter(model, paper_options(method, settings_.rank, settings_.start, settings_.iterations, seed));
+  Fitter fitter(model, fit_options(method, settings_.rank, settings_.start, settings_.iterations, seed));
   const EngineRun run = run_engine(fitter, settings_.window, stop);
   const Gaussian& q = run.result.posterior;
   const auto wrong = [&](const Design& design, const Vector& response) {
@@ -86,6 +86,7 @@ Json Leukemia::run_fit(std::size_t coordinates, const Method& method, Index repe
           {"elbo", score(model, q, 200, seed).elbo},
           {"seconds", run.seconds},
           {"stopped", words(run.result.stopped)},
+          {"factor_share", factor_share(run.result.posterior)},
           {"curve", run.curve.elbo}};
 }
 

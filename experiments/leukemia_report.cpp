@@ -52,12 +52,6 @@ std::string errors_of(double mean, Index rows) {
   return fmt::format("{}/{}", decimals(mean, whole ? 0 : 1), rows);
 }
 
-std::string side(double ours, double paper) {
-  if (std::abs(ours - paper) < .5) return "same";
-  return fmt::format("{} {}", decimals(std::abs(ours - paper), 1),
-                     ours > paper ? "more errors" : "fewer errors");
-}
-
 report::Table error_table(const Journal& journal, const LeukemiaSettings& settings,
                           const LeukemiaCoordinates& coordinates) {
   report::Table table{{{"method", "Method", false},
@@ -79,7 +73,8 @@ report::Table error_table(const Journal& journal, const LeukemiaSettings& settin
                           errors_of(ours.test.mean, ours.test_rows), paper ? errors_of(paper->test, 34) : "",
                           decimals(ours.seconds.mean, 1), paper ? decimals(paper->seconds, 0) : "",
                           paper ? decimals(paper->seconds / ours.seconds.mean, 0) : "",
-                          decimals(ours.elbo.mean, 0), paper ? side(ours.test.mean, paper->test) : ""});
+                          decimals(ours.elbo.mean, 0),
+                          paper ? compare_errors(ours.test.mean, paper->test) : ""});
   }
   table.rows.push_back({slang().label, "-", "-", "-", "-", "-", "-", "", "",
                         "needs a Gaussian prior; the paper's did not end"});

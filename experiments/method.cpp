@@ -2,11 +2,25 @@
 
 namespace magva::experiments {
 
+namespace {
+
+void settle(FitOptions& options) {
+  options.family.scales = ScaleCoordinates::kLog;
+  options.factor_rule.step = .02;
+  options.mean_rule = options.scale_rule = options.factor_rule;
+  options.estimator = Estimator::kPath;
+  options.draws = 10;
+  options.decay = StepDecay::kCosine;
+  options.average_last = .5;
+}
+
+}  // namespace
+
 Method mean_field() { return {.id = "mean-field", .label = "VAFC (p = 0), mean-field"}; }
 
 Method vafc() { return {.id = "vafc", .label = "VAFC", .family = FamilyKind::kVafc}; }
 
-Method slang() { return {.id = "slang", .label = "SLANG", .slang = true}; }
+Method slang() { return {.id = "slang", .label = "SLANG", .optimiser = Optimiser::slang}; }
 
 std::vector<Method> rules_on(FamilyKind manifold) {
   const std::string letter = manifold == FamilyKind::kStiefel     ? "S"
@@ -28,6 +42,15 @@ Method literal_stiefel_adadelta() {
           .rule = RuleKind::kAdadelta};
 }
 
+Method settled(FamilyKind manifold) {
+  const bool stiefel = manifold == FamilyKind::kStiefel;
+  return {.id = std::string(name(manifold)) + "-settled",
+          .label = stiefel ? "Stiefel, decaying steps" : "Grassmann, decaying steps",
+          .family = manifold,
+          .rule = RuleKind::kAdam,
+          .optimiser = Optimiser::settled};
+}
+
 std::vector<Method> engine_methods() {
   std::vector<Method> all{mean_field(), vafc()};
   for (const FamilyKind manifold : {FamilyKind::kStiefel, FamilyKind::kGrassmann})
@@ -35,8 +58,8 @@ std::vector<Method> engine_methods() {
   return all;
 }
 
-FitOptions paper_options(const Method& method, Index rank, const StartingValues& start,
-                         std::int64_t iterations, std::uint64_t seed) {
+FitOptions fit_options(const Method& method, Index rank, const StartingValues& start, std::int64_t iterations,
+                       std::uint64_t seed) {
   FitOptions options;
   options.family = {.kind = method.family,
                     .rank = method.family == FamilyKind::kMeanField ? 0 : rank,
@@ -48,6 +71,7 @@ FitOptions paper_options(const Method& method, Index rank, const StartingValues&
   options.draws = 1;
   options.seed = seed;
   options.max_iterations = iterations;
+  if (method.optimiser == Optimiser::settled) settle(options);
   return options;
 }
 

@@ -57,6 +57,12 @@ const std::vector<FamilyKind>& Simulation::manifolds() {
   return all;
 }
 
+std::vector<Method> Simulation::methods_on(FamilyKind manifold) {
+  std::vector<Method> methods = rules_on(manifold);
+  if (manifold != FamilyKind::kFixedRank) methods.push_back(settled(manifold));
+  return methods;
+}
+
 std::string Simulation::key(const Method& method, Index rank, Index repetition) {
   return fmt::format("{}/{}/{}", method.id, rank, repetition + 1);
 }
@@ -73,7 +79,7 @@ std::vector<Run> Simulation::runs() const {
   };
   add(mean_field(), 0);
   for (const FamilyKind manifold : manifolds())
-    for (const Method& method : rules_on(manifold))
+    for (const Method& method : methods_on(manifold))
       for (const Index rank : settings_.ranks) add(method, rank);
   return all;
 }
@@ -82,13 +88,14 @@ Json Simulation::run_fit(const Method& method, Index rank, Index repetition, con
   const auto seed = settings_.seed * 1000 + static_cast<std::uint64_t>(repetition);
   const Model& model = spline_.model;
   const auto fit = [&](std::int64_t iterations) {
-    Fitter fitter(model, paper_options(method, rank, settings_.start, iterations, seed));
+    Fitter fitter(model, fit_options(method, rank, settings_.start, iterations, seed));
     return run_engine(fitter, settings_.window, stop);
   };
   const EngineRun run = fit(settings_.iterations);
   Json out{{"elbo", score(model, run.result.posterior, settings_.scoring_draws, seed).elbo},
            {"seconds", run.seconds},
            {"stopped", words(run.result.stopped)},
+           {"factor_share", factor_share(run.result.posterior)},
            {"curve", run.curve.elbo}};
   if (repetition == 0) {
     // The same seed takes the same path: a shorter run is the longer one's beginning.

@@ -37,6 +37,8 @@ class Simulation final : public Experiment {
   std::vector<std::string> write(const Journal& journal, const std::filesystem::path& folder) const override;
 
   static const std::vector<FamilyKind>& manifolds();
+  /// Those of the paper and, where the family is Stiefel or Grassmann, the settled one.
+  static std::vector<Method> methods_on(FamilyKind manifold);
   static std::string key(const Method& method, Index rank, Index repetition);
   const SimulationSettings& config() const { return settings_; }
   const SimulatedData& data() const { return data_; }

@@ -22,6 +22,13 @@ MeanSd mean_sd(const std::vector<double>& values) {
   return {mean, count > 1 ? std::sqrt(squares / static_cast<double>(count - 1)) : 0, count};
 }
 
+Ends ends(const std::vector<double>& values, double reference) {
+  std::vector<double> kept;
+  for (const double value : values)
+    if (std::isfinite(value) && value > reference - 1000) kept.push_back(value);
+  return {mean_sd(kept), values.size() - kept.size()};
+}
+
 double number(const Json& value) {
   return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }

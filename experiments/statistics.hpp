@@ -16,6 +16,14 @@ struct MeanSd {
 /// Of the finite values; NaN where there are none, an sd of 0 where there is one.
 MeanSd mean_sd(const std::vector<double>& values);
 
+/// Where repetitions ended. One that is not finite, or a thousand nats and more below the reference, is lost
+/// and does not count in the mean.
+struct Ends {
+  MeanSd kept;
+  std::size_t lost;
+};
+Ends ends(const std::vector<double>& values, double reference);
+
 /// A number in a journal: null stands for what was not finite.
 double number(const Json& value);
 std::vector<double> numbers(const Json& values);

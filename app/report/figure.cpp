@@ -17,7 +17,7 @@ constexpr const char* kStyle = R"(set encoding utf8
 set border 3 lc rgb '#555555'
 set tics nomirror tc rgb '#333333'
 set grid ytics lc rgb '#dddddd' lw 1 lt 1
-set key opaque samplen 1.6 spacing 1.15 tc rgb '#222222'
+set key noopaque samplen 1.4 spacing 1.1 tc rgb '#222222'
 set datafile missing 'NaN'
 )";
 
@@ -83,16 +83,17 @@ std::string script(const Panel& panel) {
                                 quoted(panel.title), quoted(panel.x_label), quoted(panel.y_label));
   out += fmt::format("set xrange {}\nset yrange {}\n", range(panel.x_range), range(panel.y_range)) +
          names_on_y(panel);
+  out += panel.key_below ? "set key below horizontal center\n" : "set key inside bottom right vertical\n";
   std::string plot = "plot ";
   for (std::size_t i = 0; i < panel.series.size(); ++i)
     plot += (i > 0 ? ", \\\n  " : "") + plotted(panel.series[i], panel.name + ".dat", i);
   const std::string size = fmt::format("{},{}", panel.width, panel.height);
   out += fmt::format(
-             "set terminal svg size {} dynamic font 'sans-serif,13' background rgb 'white'\nset output {}\n",
+             "set terminal svg size {} dynamic font 'sans-serif,12' background rgb 'white'\nset output {}\n",
              size, quoted(panel.name + ".svg")) +
          plot + "\n";
   out += fmt::format(
-             "set terminal pngcairo size {},{} font 'sans,13' fontscale 2 linewidth 2 pointscale 2\nset "
+             "set terminal pngcairo size {},{} font 'sans,12' fontscale 2 linewidth 2 pointscale 2\nset "
              "output {}\n",
              2 * panel.width, 2 * panel.height, quoted(panel.name + ".png")) +
          plot + "\nunset output\n";

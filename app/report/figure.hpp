@@ -38,7 +38,8 @@ struct Panel {
   std::vector<Series> series = {};
   std::optional<Range> x_range = {}, y_range = {};
   std::vector<std::string> y_names = {};  ///< labels at y = 1, 2, ... from the top, in place of numbers
-  int width = 420, height = 300;
+  bool key_below = false;                 ///< instead of in the lower right corner
+  int width = 340, height = 260;
 };
 
 /// Writes NAME.dat for each panel and one script into the folder and has gnuplot make NAME.svg and NAME.png.

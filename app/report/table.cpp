@@ -45,6 +45,7 @@ std::string html_cell(const char* tag, const TableColumn& column, const std::str
 
 std::string decimals(double value, int places) {
   if (!std::isfinite(value)) return "";
+  if (std::abs(value) >= 1e7) return fmt::format("{:.1e}", value);
   std::string text = fmt::format("{:.{}f}", value, places);
   if (text.find_first_not_of("-0.") == std::string::npos && text[0] == '-') text.erase(0, 1);
   return text;

@@ -39,7 +39,9 @@ void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::ve
 std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& points) {
   std::vector<Candidate> found;
   for (std::size_t i = 0; i < points.size() && found.size() < constants::kMostCandidates; ++i) {
-    if (!go_on("mode search", static_cast<std::int64_t>(i), std::numeric_limits<double>::quiet_NaN()) && !found.empty()) break;
+    if (!go_on("mode search", static_cast<std::int64_t>(i), std::numeric_limits<double>::quiet_NaN()) &&
+        !found.empty())
+      break;
     const ModeSearch search = search_mode(evaluator_, points[i], constants::kModeIterations);
     reports_.push_back({search.end.log_density, search.converged, std::numeric_limits<double>::quiet_NaN()});
     add_candidate(search, i, found);
@@ -60,7 +62,8 @@ std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& point
 void AutoRun::settle_rank(const Candidate& candidate) {
   const Index m = model_.dimension();
   if (m > constants::kDenseDimension) {
-    const Index most = std::min(options_.rank.value_or(constants::kMostFactors / 4), constants::kMostSketched);
+    const Index most =
+        std::min(options_.rank.value_or(constants::kMostFactors / 4), constants::kMostSketched);
     sketch_ = sketch_curvature(evaluator_, candidate.centre, most, options_.seed);
   }
   if (options_.rank) {
@@ -90,11 +93,12 @@ std::unique_ptr<Covariance> AutoRun::start_covariance(const Candidate& candidate
   const Vector sd = sketch_->diagonal.cwiseSqrt().cwiseInverse();
   Matrix factors(m, rank_);
   const Index known = std::min(rank_, sketch_->values.size());
-  factors.leftCols(known) = sd.asDiagonal() * sketch_->directions.leftCols(known) *
-                            (sketch_->values.head(known).cwiseMin(constants::kWeakestFactor).cwiseInverse().array() - 1)
-                                .sqrt()
-                                .matrix()
-                                .asDiagonal();
+  factors.leftCols(known) =
+      sd.asDiagonal() * sketch_->directions.leftCols(known) *
+      (sketch_->values.head(known).cwiseMin(constants::kWeakestFactor).cwiseInverse().array() - 1)
+          .sqrt()
+          .matrix()
+          .asDiagonal();
   if (known < rank_) {
     Matrix random(m, rank_ - known);
     Noise(options_.seed, NoiseStream::kFactors).fill(0, 0, random);

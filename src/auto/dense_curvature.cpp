@@ -11,8 +11,8 @@ namespace magva {
 namespace {
 
 // Column i of -Hessian for each i in `which`, by differences along coordinate i of size h(i).
-bool difference_columns(Evaluator& evaluator, const PathPoint& at, const std::vector<Index>& which, ConstVectorRef h,
-                        Matrix& curvature) {
+bool difference_columns(Evaluator& evaluator, const PathPoint& at, const std::vector<Index>& which,
+                        ConstVectorRef h, Matrix& curvature) {
   const Index m = at.theta.size();
   const bool central = m <= constants::kCentralDifferences;
   const Index sides = central ? 2 : 1;

@@ -14,7 +14,8 @@ namespace magva {
 namespace {
 
 /// log h - log q at draws of the given Gaussian from given noise, one number a draw.
-Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& covariance, ConstMatrixRef noise) {
+Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& covariance,
+                   ConstMatrixRef noise) {
   PairBatch batch;
   batch.noise = noise;
   covariance.draw(batch);
@@ -50,8 +51,10 @@ std::unique_ptr<Covariance> Refinement::State::at(const Iterate& iterate) const 
 
 bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
   const auto here = at(base);
-  Matrix noise(covariance->noise_size(), std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws));
-  Noise(seed, NoiseStream::kEvaluation).fill(static_cast<std::uint64_t>(iteration), 0, noise, evaluator.workers());
+  Matrix noise(covariance->noise_size(),
+               std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws));
+  Noise(seed, NoiseStream::kEvaluation)
+      .fill(static_cast<std::uint64_t>(iteration), 0, noise, evaluator.workers());
   const Vector now = log_weights(evaluator, base.mean, *here, noise);
   bool better = false;
   Vector best = now;
@@ -82,14 +85,17 @@ void Refinement::State::end_epoch() {
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
   const Iterate now = average.value;
   bool moved = false;
-  if (previous.mean.size() > 0) moved = probe_ahead({previous.mean, at(previous)->coordinates(&now.covariance)}, now);
-  const bool calm = floor < constants::kFloorShare * tolerance && signal + 2 * se < constants::kSignalShare * tolerance;
+  if (previous.mean.size() > 0)
+    moved = probe_ahead({previous.mean, at(previous)->coordinates(&now.covariance)}, now);
+  const bool calm =
+      floor < constants::kFloorShare * tolerance && signal + 2 * se < constants::kSignalShare * tolerance;
   if (calm && !moved && previous.mean.size() > 0) {
     const double drift = kl_divergence(at(now)->gaussian(now.mean), at(previous)->gaussian(previous.mean));
     if (drift < constants::kDriftShare * tolerance + 2 * (floor + previous_floor)) {
       status = RefinementStatus::kConverged;
       evidence = fmt::format(
-          "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs {:.3g}, and the "
+          "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs "
+          "{:.3g}, and the "
           "averages of two runs of iterations differ by {:.3g}; promised is {:.3g}",
           signal, se, floor, drift, tolerance);
       return;
@@ -104,9 +110,10 @@ void Refinement::State::end_epoch() {
 
 std::string Refinement::window_words() const {
   const State& s = *state_;
-  return fmt::format("pairs {} steps {:.3f} {:.3f} signal {:.4f}+-{:.4f} {:.4f}+-{:.4f} noise {:.4f} {:.4f}", s.pairs,
-                     s.mean_control.step(), s.covariance_control.step(), s.mean_gain.signal, s.mean_gain.signal_se,
-                     s.covariance_gain.signal, s.covariance_gain.signal_se, s.mean_gain.noise(), s.covariance_gain.noise());
+  return fmt::format("pairs {} steps {:.3f} {:.3f} signal {:.4f}+-{:.4f} {:.4f}+-{:.4f} noise {:.4f} {:.4f}",
+                     s.pairs, s.mean_control.step(), s.covariance_control.step(), s.mean_gain.signal,
+                     s.mean_gain.signal_se, s.covariance_gain.signal, s.covariance_gain.signal_se,
+                     s.mean_gain.noise(), s.covariance_gain.noise());
 }
 
 }  // namespace magva

@@ -9,7 +9,8 @@
 
 namespace magva {
 
-LowRankCovariance::LowRankCovariance(Matrix factors, ConstVectorRef residual_sd, std::optional<Matrix> curvature)
+LowRankCovariance::LowRankCovariance(Matrix factors, ConstVectorRef residual_sd,
+                                     std::optional<Matrix> curvature)
     : factors_(std::move(factors)), log_residual_(residual_sd.array().log()) {
   if (curvature) {
     const Eigen::LLT<Matrix> llt(*curvature);
@@ -69,11 +70,12 @@ Matrix LowRankCovariance::controlled_residual(ConstMatrixRef odd, ConstMatrixRef
 
 // In the metric of Sigma^-1 for directions, that is of Sigma for gradients.
 double LowRankCovariance::squared_size(const Matrix& gradients) const {
-  return (factors_.transpose() * gradients).squaredNorm() + (residual_.asDiagonal() * gradients).squaredNorm();
+  return (factors_.transpose() * gradients).squaredNorm() +
+         (residual_.asDiagonal() * gradients).squaredNorm();
 }
 
-// The control variate is used only where it leaves less than the path derivative's own, A = Sigma^-1; where it has
-// gone astray it starts again from there.
+// The control variate is used only where it leaves less than the path derivative's own, A = Sigma^-1; where
+// it has gone astray it starts again from there.
 void LowRankCovariance::prepare(const PairBatch& batch) {
   if (control_.size() == 0) return;
   const double with = squared_size(controlled_residual(batch.odd, batch.deviation));
@@ -82,8 +84,8 @@ void LowRankCovariance::prepare(const PairBatch& batch) {
   if (!(with < constants::kControlAstray * without)) control_ = solve(Matrix::Identity(m(), m()));
 }
 
-// With G = sym E[(g + Sigma^-1 delta) delta' Sigma^-1] the differential is (G W, diag(G) d^2). A matrix A near
-// E[-Hessian] lowers its noise: G = Sigma^-1 - A + sym E[(g + A delta) delta' Sigma^-1] for every A.
+// With G = sym E[(g + Sigma^-1 delta) delta' Sigma^-1] the differential is (G W, diag(G) d^2). A matrix A
+// near E[-Hessian] lowers its noise: G = Sigma^-1 - A + sym E[(g + A delta) delta' Sigma^-1] for every A.
 Tangent LowRankCovariance::differential(const PairBatch& batch, Index first, Index count) const {
   const auto deviation = batch.deviation.middleCols(first, count);
   const auto solved = batch.solved.middleCols(first, count);
@@ -91,7 +93,8 @@ Tangent LowRankCovariance::differential(const PairBatch& batch, Index first, Ind
   const Matrix residual = controlled_ ? controlled_residual(odd, deviation) : Matrix(odd + solved);
   const double share = 1 / static_cast<double>(count);
   Tangent out;
-  out.factors = (.5 * share) * (residual * (solved.transpose() * factors_) + solved * (residual.transpose() * factors_));
+  out.factors = (.5 * share) *
+                (residual * (solved.transpose() * factors_) + solved * (residual.transpose() * factors_));
   out.scales = share * residual.cwiseProduct(solved).rowwise().sum().cwiseProduct(residual_.cwiseAbs2());
   if (controlled_) {
     out.factors += solve(factors_) - .5 * (control_ * factors_ + control_.transpose() * factors_);
@@ -106,8 +109,9 @@ void LowRankCovariance::move(const Tangent& direction, double step) {
       2 * std::max(constants::kLargestStepNats, constants::kLargestStepShare * static_cast<double>(m()));
   const double shrunk = step * std::min(1., std::sqrt(limit / std::max(length2, 1e-300)));
   factors_ += shrunk * direction.factors;
-  log_residual_ +=
-      (shrunk * direction.scales).cwiseMax(-constants::kLargestScaleStep).cwiseMin(constants::kLargestScaleStep);
+  log_residual_ += (shrunk * direction.scales)
+                       .cwiseMax(-constants::kLargestScaleStep)
+                       .cwiseMin(constants::kLargestScaleStep);
   refresh();
 }
 
@@ -117,14 +121,15 @@ void LowRankCovariance::scale(double factor) {
   refresh();
 }
 
-// A <- A - r mean[(g + A delta) delta' Sigma^-1]: its fixed point is E[-Hessian]. It is not kept symmetric, so that
-// each pair corrects A in the direction that it has seen and nowhere else; only its symmetric part is used.
+// A <- A - r mean[(g + A delta) delta' Sigma^-1]: its fixed point is E[-Hessian]. It is not kept symmetric,
+// so that each pair corrects A in the direction that it has seen and nowhere else; only its symmetric part is
+// used.
 void LowRankCovariance::learn(const PairBatch& batch) {
   if (control_.size() == 0) return;
   const auto count = static_cast<double>(batch.pairs());
   pairs_seen_(0, 0) += count;
-  const double memory =
-      std::max(constants::kControlMemory * static_cast<double>(m()), constants::kControlShare * pairs_seen_(0, 0));
+  const double memory = std::max(constants::kControlMemory * static_cast<double>(m()),
+                                 constants::kControlShare * pairs_seen_(0, 0));
   const double rate = std::min(constants::kControlRate, count / memory);
   Matrix residual = batch.odd;
   residual.noalias() += control_ * batch.deviation;
@@ -148,7 +153,8 @@ bool LowRankCovariance::assign(const Tangent& coordinates) {
   return std::isfinite(log_det_);
 }
 
-std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residual_sd, std::optional<Matrix> curvature) {
+std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residual_sd,
+                                          std::optional<Matrix> curvature) {
   return std::make_unique<LowRankCovariance>(std::move(factors), residual_sd, std::move(curvature));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Sigma = W W' + diag(d)^2 as a point of the Fisher geometry. With a = D^-1 W and C = I + a'a the Woodbury identity
-// reads Sigma^-1 = D^-1 (I - a C^-1 a') D^-1.
+// Sigma = W W' + diag(d)^2 as a point of the Fisher geometry. With a = D^-1 W and C = I + a'a the Woodbury
+// identity reads Sigma^-1 = D^-1 (I - a C^-1 a') D^-1.
 #include <Eigen/Cholesky>
 
 #include "magva/auto/covariance.hpp"
@@ -24,8 +24,12 @@ class LowRankCovariance final : public Covariance {
   void learn(const PairBatch& batch) override;
   Tangent coordinates(const Tangent* reference) const override;
   bool assign(const Tangent& coordinates) override;
-  Gaussian gaussian(ConstVectorRef mean) const override { return Gaussian::low_rank(mean, factors_, residual_); }
-  std::vector<Matrix*> state() override { return {&factors_, &log_residual_, &control_, &newton_root_, &pairs_seen_}; }
+  Gaussian gaussian(ConstVectorRef mean) const override {
+    return Gaussian::low_rank(mean, factors_, residual_);
+  }
+  std::vector<Matrix*> state() override {
+    return {&factors_, &log_residual_, &control_, &newton_root_, &pairs_seen_};
+  }
   void refresh() override;
 
  private:
@@ -43,7 +47,8 @@ class LowRankCovariance final : public Covariance {
   Matrix log_residual_;  // one column
   Matrix control_;       // A of the control variate; empty where there is none
   bool controlled_ = false;
-  Matrix newton_root_;   // Cholesky factor of the curvature that preconditions the mean; empty where there is none
+  Matrix newton_root_;  // Cholesky factor of the curvature that preconditions the mean; empty where there is
+                        // none
   Matrix pairs_seen_ = Matrix::Zero(1, 1);  // by the control variate
 
   Vector residual_;

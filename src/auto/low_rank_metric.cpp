@@ -4,8 +4,8 @@
 
 namespace magva {
 
-// With dSigma = W E' + E W' + 2 diag(d^2 e) and K = Sigma^-1 dSigma Sigma^-1, the differential of <dSigma, dSigma>/2 is
-// (K W, diag(K) d^2).
+// With dSigma = W E' + E W' + 2 diag(d^2 e) and K = Sigma^-1 dSigma Sigma^-1, the differential of <dSigma,
+// dSigma>/2 is (K W, diag(K) d^2).
 Tangent LowRankCovariance::metric(const Tangent& x) const {
   const Vector variance = residual_.cwiseAbs2();
   if (p() == 0) return {Matrix(m(), 0), 2 * x.scales};
@@ -13,7 +13,8 @@ Tangent LowRankCovariance::metric(const Tangent& x) const {
   const Matrix pw = solve(factors_);
   const Matrix pe = solve(x.factors);
   Tangent out;
-  out.factors = pw * (x.factors.transpose() * pw) + pe * (factors_.transpose() * pw) + solve(w.asDiagonal() * pw);
+  out.factors =
+      pw * (x.factors.transpose() * pw) + pe * (factors_.transpose() * pw) + solve(w.asDiagonal() * pw);
   // Sigma^-1 = diag(d^-2) - M b' with b = D^-1 a and M = b C^-1; diag(Sigma^-1 diag(w) Sigma^-1) row by row.
   const Matrix b = residual_.cwiseInverse().asDiagonal() * scaled_;
   const Matrix mm = capacitance_.solve(b.transpose()).transpose();
@@ -26,8 +27,9 @@ Tangent LowRankCovariance::metric(const Tangent& x) const {
   return out;
 }
 
-// Conjugate gradients on metric(x) + damping = differential. Directions that only turn W within its span change
-// nothing and have no differential: the damping keeps them, and factors that have all but vanished, in their place.
+// Conjugate gradients on metric(x) + damping = differential. Directions that only turn W within its span
+// change nothing and have no differential: the damping keeps them, and factors that have all but vanished, in
+// their place.
 Tangent LowRankCovariance::natural(const Tangent& differential) const {
   if (p() == 0) return {differential.factors, .5 * differential.scales};
   const Matrix inverse_gram = Matrix(factors_.transpose() * solve(factors_) +

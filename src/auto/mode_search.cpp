@@ -35,9 +35,10 @@ Vector ascent_direction(const std::deque<Pair>& pairs, ConstVectorRef gradient) 
   return direction;
 }
 
-// Bisection for the weak Wolfe conditions (Lewis and Overton 2013): it needs no smoothness, and a log density of
-// -infinity is one more point that is too far.
-bool line_search(Evaluator& evaluator, const PathPoint& from, ConstVectorRef direction, double first, PathPoint& to) {
+// Bisection for the weak Wolfe conditions (Lewis and Overton 2013): it needs no smoothness, and a log density
+// of -infinity is one more point that is too far.
+bool line_search(Evaluator& evaluator, const PathPoint& from, ConstVectorRef direction, double first,
+                 PathPoint& to) {
   const double slope = from.gradient.dot(direction);
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
@@ -107,7 +108,8 @@ ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_itera
     const double first = pairs.empty() ? std::min(1., 1 / size) : 1;
     if (!line_search(evaluator, at, direction, first, next)) {
       if (pairs.empty()) {
-        search.converged = true;  // not even along the gradient is there anything higher: rounding is all that is left
+        search.converged =
+            true;  // not even along the gradient is there anything higher: rounding is all that is left
         break;
       }
       pairs.clear();

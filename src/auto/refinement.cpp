@@ -12,7 +12,9 @@ namespace magva {
 
 namespace {
 
-Index first_pairs(Index m) { return std::clamp<Index>(m / 4, constants::kFewestPairs, constants::kFirstPairs); }
+Index first_pairs(Index m) {
+  return std::clamp<Index>(m / 4, constants::kFewestPairs, constants::kFirstPairs);
+}
 
 // Columns of `from` whose flag is set, in place.
 void keep(Matrix& from, const std::vector<Index>& kept) {
@@ -29,7 +31,8 @@ void IterateAverage::add(ConstVectorRef mean, const Covariance& covariance) {
     return;
   }
   value.mean += (mean - value.mean) / count;
-  value.covariance = combine(1 - 1 / count, value.covariance, 1 / count, covariance.coordinates(&value.covariance));
+  value.covariance =
+      combine(1 - 1 / count, value.covariance, 1 / count, covariance.coordinates(&value.covariance));
 }
 
 Refinement::State::State(Evaluator& evaluator_, Vector mean_, std::unique_ptr<Covariance> covariance_,
@@ -46,7 +49,8 @@ Refinement::State::State(Evaluator& evaluator_, Vector mean_, std::unique_ptr<Co
 bool Refinement::State::draw_batch() {
   const Index m = mean.size();
   batch.noise.resize(covariance->noise_size(), pairs);
-  Noise(seed, NoiseStream::kFit).fill(static_cast<std::uint64_t>(iteration), 0, batch.noise, evaluator.workers());
+  Noise(seed, NoiseStream::kFit)
+      .fill(static_cast<std::uint64_t>(iteration), 0, batch.noise, evaluator.workers());
   covariance->draw(batch);
   Matrix theta(m, 2 * pairs);
   theta.leftCols(pairs) = batch.deviation.colwise() + mean;
@@ -61,13 +65,15 @@ bool Refinement::State::draw_batch() {
     kept.push_back(s);
     sum += .5 * (log_density(s) + log_density(pairs + s));
   }
-  if (static_cast<double>(kept.size()) < std::max(2., (1 - constants::kTooManyRejected) * static_cast<double>(pairs))) {
+  if (static_cast<double>(kept.size()) <
+      std::max(2., (1 - constants::kTooManyRejected) * static_cast<double>(pairs))) {
     covariance->scale(constants::kShrink);
     return false;
   }
   batch.odd = .5 * (gradient.leftCols(pairs) - gradient.rightCols(pairs));
   batch.even = .5 * (gradient.leftCols(pairs) + gradient.rightCols(pairs));
-  for (Matrix* part : {&batch.noise, &batch.deviation, &batch.solved, &batch.odd, &batch.even}) keep(*part, kept);
+  for (Matrix* part : {&batch.noise, &batch.deviation, &batch.solved, &batch.odd, &batch.even})
+    keep(*part, kept);
   elbo = sum / static_cast<double>(kept.size()) +
          .5 * (covariance->log_determinant() + static_cast<double>(m) * (std::log(2 * std::numbers::pi) + 1));
   return true;
@@ -141,8 +147,8 @@ void Refinement::step() {
   }
 }
 
-Refinement::Refinement(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
-                       double tolerance)
+Refinement::Refinement(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance,
+                       std::uint64_t seed, double tolerance)
     : state_(std::make_unique<State>(evaluator, std::move(mean), std::move(covariance), seed, tolerance)) {}
 Refinement::~Refinement() = default;
 Refinement::Refinement(Refinement&&) noexcept = default;

@@ -30,7 +30,9 @@ std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int
     if (std::isfinite(evaluator.evaluate(point, gradient))) points.push_back(std::move(point));
   }
   if (points.empty())
-    throw DataError("the log density is not finite at the start nor at random points around it; give a start inside its support");
+    throw DataError(
+        "the log density is not finite at the start nor at random points around it; give a start inside its "
+        "support");
   return points;
 }
 

@@ -1,7 +1,7 @@
 #include "magva/diagnostics/tails.hpp"
 
-#include <Eigen/SVD>
 #include <fmt/format.h>
+#include <Eigen/SVD>
 
 #include <cmath>
 
@@ -20,13 +20,15 @@ std::vector<Axis> axes(const Model& model, const Gaussian& q) {
   const Index m = q.dimension();
   std::vector<Axis> out;
   if (q.rank() > 0) {
-    const Matrix wide = q.is_dense() ? Matrix(Eigen::BDCSVD<Matrix>(q.factors(), Eigen::ComputeThinU).matrixU() *
-                                              Eigen::BDCSVD<Matrix>(q.factors()).singularValues().asDiagonal())
-                                     : q.factors();
+    const Matrix wide = q.is_dense()
+                            ? Matrix(Eigen::BDCSVD<Matrix>(q.factors(), Eigen::ComputeThinU).matrixU() *
+                                     Eigen::BDCSVD<Matrix>(q.factors()).singularValues().asDiagonal())
+                            : q.factors();
     for (Index j = 0; j < std::min<Index>(wide.cols(), constants::kTailFactors); ++j)
       out.push_back({wide.col(j), fmt::format("the Gaussian's principal axis {}", j + 1)});
   }
-  // Coordinates are probed with their conditional sds, so that a strong correlation does not hide a flat direction.
+  // Coordinates are probed with their conditional sds, so that a strong correlation does not hide a flat
+  // direction.
   const Vector sd = q.sd();
   const Index stride = std::max<Index>(1, m / constants::kTailCoordinates);
   for (Index i = 0; i < m; i += stride)
@@ -59,7 +61,8 @@ TailReport probe_tails(Evaluator& evaluator, const Gaussian& q) {
     for (Index side = 0; side < 2; ++side)
       for (Index k = 0; k < constants::kTailRadii; ++k)
         theta.col(side * constants::kTailRadii + k) =
-            q.mean() + (side == 0 ? 1 : -1) * constants::kFirstTailRadius * std::ldexp(1, static_cast<int>(k)) * axis.direction;
+            q.mean() + (side == 0 ? 1 : -1) * constants::kFirstTailRadius *
+                           std::ldexp(1, static_cast<int>(k)) * axis.direction;
     Vector log_density(kColumns);
     Matrix gradient(m, kColumns);
     evaluator.evaluate(theta, log_density, gradient);

@@ -1,6 +1,6 @@
 #pragma once
-// Every constant of the default, in one place. None of them is chosen for a data set: they are numbers of draws,
-// shares, or sizes in units that the posterior itself sets (nats, posterior sds).
+// Every constant of the default, in one place. None of them is chosen for a data set: they are numbers of
+// draws, shares, or sizes in units that the posterior itself sets (nats, posterior sds).
 #include <cstddef>
 #include <cstdint>
 
@@ -26,7 +26,8 @@ inline constexpr double kModeTolerance = 1e-3;
 inline constexpr int kModeIterations = 500;
 /// Points of the way to the mode that are kept (between this and twice this).
 inline constexpr std::size_t kPathPoints = 16;
-/// Newton steps that polish a mode where the curvature is dense: L-BFGS may stop early where scales differ by 1e5.
+/// Newton steps that polish a mode where the curvature is dense: L-BFGS may stop early where scales differ by
+/// 1e5.
 inline constexpr int kNewtonSteps = 5;
 /// A mode is found when a Newton step would gain less than this many nats.
 inline constexpr double kNewtonDecrement = .05;
@@ -52,7 +53,8 @@ inline constexpr Index kSketchProbes = 32;
 inline constexpr Index kLanczosExtra = 16;
 /// The length of a Lanczos difference, in posterior sds.
 inline constexpr double kSketchDifference = .1;
-/// Smallest eigenvalue taken from the sketch: no factor starts with more than 100 times the residual variance.
+/// Smallest eigenvalue taken from the sketch: no factor starts with more than 100 times the residual
+/// variance.
 inline constexpr double kSketchFloor = .01;
 
 // Best low-rank Gaussian for a quadratic
@@ -64,7 +66,8 @@ inline constexpr int kScaleSweeps = 3;
 /// Rounds, and the gain in nats below which there is no further one.
 inline constexpr int kQuadraticRounds = 60;
 inline constexpr double kQuadraticTolerance = 1e-4;
-/// The weakest factor has 1/kWeakestFactor - 1 times the residual variance: a factor of length zero never grows.
+/// The weakest factor has 1/kWeakestFactor - 1 times the residual variance: a factor of length zero never
+/// grows.
 inline constexpr double kWeakestFactor = .98;
 
 // Natural gradient steps
@@ -79,8 +82,8 @@ inline constexpr double kLargestScaleStep = 1;
 /// Largest squared length / 2 of a step in the Fisher metric: nats, or nats a parameter, whichever is more.
 inline constexpr double kLargestStepNats = .5;
 inline constexpr double kLargestStepShare = .1;
-/// The control variate remembers at least kControlMemory m pairs, at least this share of all pairs seen, and never
-/// takes more than kControlRate of its correction from one batch.
+/// The control variate remembers at least kControlMemory m pairs, at least this share of all pairs seen, and
+/// never takes more than kControlRate of its correction from one batch.
 inline constexpr double kControlMemory = 2;
 inline constexpr double kControlShare = .3;
 inline constexpr double kControlRate = .5;
@@ -107,7 +110,8 @@ inline constexpr int kEpochWindows = 3;
 inline constexpr double kOvershoot = .3;
 /// What is then left of the step, which becomes the largest.
 inline constexpr double kOvershootCut = .6;
-/// Share of pairs without a finite log density at which the covariance shrinks, and by how much its sds shrink.
+/// Share of pairs without a finite log density at which the covariance shrinks, and by how much its sds
+/// shrink.
 inline constexpr double kTooManyRejected = .5;
 inline constexpr double kShrink = .7;
 /// Draws, the same for both, with which a point ahead is compared with the averaged iterates.
@@ -115,8 +119,9 @@ inline constexpr Index kFewestProbeDraws = 100;
 inline constexpr Index kMostProbeDraws = 2000;
 /// How far ahead, in distances between the averages of two epochs, points are tried.
 inline constexpr double kFurthestProbe = 32;
-/// Shares of the tolerance: a point ahead that is better by this is taken; the noise of the averaged iterates, the
-/// signal that is left (with two standard errors) and the drift between epochs must be below these.
+/// Shares of the tolerance: a point ahead that is better by this is taken; the noise of the averaged
+/// iterates, the signal that is left (with two standard errors) and the drift between epochs must be below
+/// these.
 inline constexpr double kProbeShare = .3;
 inline constexpr double kFloorShare = .3;
 inline constexpr double kSignalShare = .5;
@@ -165,7 +170,8 @@ inline constexpr Index kMostFactors = 64;
 inline constexpr Index kMostSketched = 64;
 /// Size of a random factor relative to the residual sds, where the curvature gives none.
 inline constexpr double kRandomFactor = .1;
-/// Posterior sds assumed where there is no curvature: the steps, of up to a factor e each, find the right ones.
+/// Posterior sds assumed where there is no curvature: the steps, of up to a factor e each, find the right
+/// ones.
 inline constexpr double kBlindSd = .1;
 
 // Effort
@@ -186,7 +192,8 @@ inline constexpr double kDoubtfulKhat = .7;
 inline constexpr double kPoorKhat = 1;
 /// Draws in the pool of a resampling, per draw returned.
 inline constexpr Index kResamplePool = 10;
-/// Tails are probed at kTailRadii radii of which the first, in sds, is kFirstTailRadius and each next is twice as far.
+/// Tails are probed at kTailRadii radii of which the first, in sds, is kFirstTailRadius and each next is
+/// twice as far.
 inline constexpr int kTailRadii = 4;
 inline constexpr double kFirstTailRadius = 16;
 /// Principal axes and coordinates, at most, along which they are probed.
@@ -194,7 +201,8 @@ inline constexpr Index kTailFactors = 16;
 inline constexpr Index kTailCoordinates = 128;
 /// A fall of less than this many nats over a doubled radius is none.
 inline constexpr double kFlatNats = .05;
-/// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power law.
+/// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power
+/// law.
 inline constexpr double kHeavyGrowth = 1.5;
 
 }  // namespace magva::constants

@@ -1,6 +1,6 @@
 #pragma once
-// L-BFGS towards a mode of the log density, with the points on its way: where the mode is useless, as in a funnel,
-// one of them is the better start.
+// L-BFGS towards a mode of the log density, with the points on its way: where the mode is useless, as in a
+// funnel, one of them is the better start.
 #include <vector>
 
 #include "magva/auto/evaluator.hpp"

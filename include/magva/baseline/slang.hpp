@@ -45,10 +45,10 @@ enum class SlangCurvature {
 
 struct SlangOptions {
   Index rank = 4;
-  Index batch = 32;             ///< examples in a step; all of them where there are fewer
-  double mean_step = .02;       ///< alpha
-  double precision_step = .05;  ///< beta
-  double decay = 0;             ///< both steps are multiplied by (1 + t)^-decay
+  Index batch = 32;            ///< examples in a step; all of them where there are fewer
+  double mean_step = .1;       ///< alpha
+  double precision_step = .5;  ///< beta
+  double decay = .51;          ///< both steps are multiplied by (1 + t)^-decay
   double prior_variance = 10;
   double initial_precision = 1;  ///< of every coefficient
   SlangCurvature curvature = SlangCurvature::kEmpiricalFisher;
