@@ -151,8 +151,8 @@ FitOutcome run_optimiser(const fitting::FitTask& task, const source::ModelSource
 FitOutcome run_fit(const Values& values, const source::ModelSource& source, const FitFolder& folder,
                    fitting::Progress& progress, bool resume) {
   const fitting::InterruptGuard guard;
-  FitOutcome outcome =
-      run_optimiser({source.model(), source.start(), values, folder, progress, resume}, source);
+  FitOutcome outcome = run_optimiser(
+      {source.model(), source.full_model(), source.start(), values, folder, progress, resume}, source);
   progress.finish();
   return outcome;
 }
