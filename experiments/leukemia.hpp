@@ -25,7 +25,8 @@ struct LeukemiaSettings {
   Index predictive_draws = 500;
   /// The first are those of the table.
   std::vector<LeukemiaCoordinates> coordinates{
-      {"non-centred", "non-centred, log tau from 0", HorseshoeForm::noncentred, 0},
+      {"non-centred", "non-centred, log tau from 2", HorseshoeForm::noncentred, 2},
+      {"zero-mode", "non-centred, log tau from 0", HorseshoeForm::noncentred, 0},
       {"centred", "centred, log tau from -7", HorseshoeForm::centred, -7}};
 };
 

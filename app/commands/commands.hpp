@@ -9,6 +9,7 @@ options::Command summary();
 options::Command predict();
 options::Command draws();
 options::Command compare();
+options::Command report();
 options::Command reproduce();
 options::Command completion();
 options::Command man();

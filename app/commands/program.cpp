@@ -6,7 +6,7 @@ const options::Program& program() {
   static const options::Program all = {
       "magva",
       "Gaussian approximations of posteriors by variational inference",
-      {fit(), summary(), predict(), draws(), compare(), reproduce(), completion(), man()}};
+      {fit(), summary(), predict(), draws(), compare(), report(), reproduce(), completion(), man()}};
   return all;
 }
 

@@ -55,6 +55,9 @@ std::string plotted(const Series& series, const std::string& file, std::size_t i
                          title);
     case Mark::points:
       return fmt::format("{} using 1:2 with points pt 7 ps .25 lc rgb '{}' {}", data, series.colour, title);
+    case Mark::steady_points:
+      return fmt::format("{} using 1:2 with linespoints pt 7 ps .7 lw 1.5 lc rgb '{}' {}", data,
+                         series.colour, title);
     case Mark::band:
       return fmt::format("{} using 1:3:4 with filledcurves fs transparent solid .28 noborder lc rgb '{}' {}",
                          data, series.colour, title);

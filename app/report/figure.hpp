@@ -18,7 +18,7 @@ inline constexpr const char* kOrange = "#e69f00";
 inline constexpr const char* kGrey = "#8a8a8a";
 }  // namespace colour
 
-enum class Mark { line, dashed, points, band, interval };
+enum class Mark { line, dashed, points, steady_points, band, interval };
 
 /// `low` and `high` are for bands and intervals, which for an interval are along the x axis.
 struct Series {
