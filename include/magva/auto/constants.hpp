@@ -1,0 +1,208 @@
+#pragma once
+// Every constant of the default, in one place. None of them is chosen for a data set: they are numbers of
+// draws, shares, or sizes in units that the posterior itself sets (nats, posterior sds).
+#include <cstddef>
+#include <cstdint>
+
+#include "magva/types.hpp"
+
+namespace magva::constants {
+
+// Mode search
+/// Pairs that L-BFGS remembers.
+inline constexpr std::size_t kPairs = 20;
+/// A pair is kept only if it has seen positive curvature, relative to its lengths.
+inline constexpr double kPairCurvature = 1e-10;
+/// A step must gain at least this share of what the slope promises.
+inline constexpr double kArmijo = 1e-4;
+/// A step must leave at most this share of the slope.
+inline constexpr double kWolfe = .9;
+/// Points that one line search tries.
+inline constexpr int kLineSearchTrials = 30;
+/// The search ends when the log density rose by less than kModeTolerance nats in kModeWindow iterations.
+inline constexpr std::size_t kModeWindow = 8;
+inline constexpr double kModeTolerance = 1e-3;
+/// Iterations of one mode search.
+inline constexpr int kModeIterations = 500;
+/// Points of the way to the mode that are kept (between this and twice this).
+inline constexpr std::size_t kPathPoints = 16;
+/// Newton steps that polish a mode where the curvature is dense: L-BFGS may stop early where scales differ by
+/// 1e5.
+inline constexpr int kNewtonSteps = 5;
+/// A mode is found when a Newton step would gain less than this many nats.
+inline constexpr double kNewtonDecrement = .05;
+
+// Curvature
+/// Largest m with a dense curvature: m^2 numbers and m gradients.
+inline constexpr Index kDenseDimension = 2000;
+/// Largest m with central differences, 2 m gradients; above it one-sided ones, m gradients.
+inline constexpr Index kCentralDifferences = 500;
+/// The first difference, relative to max(1, |theta_i|); later ones are in conditional posterior sds.
+inline constexpr double kFirstDifference = 1e-4;
+inline constexpr double kIdealDifference = .03;
+inline constexpr double kSmallestDifference = 1e-4;
+inline constexpr double kLargestDifference = .3;
+/// Rounds in which differences that were too small or too large are taken again.
+inline constexpr int kDifferencePasses = 5;
+/// Smallest eigenvalue of a curvature with unit diagonal: correlations up to 1 - 1e-8 pass.
+inline constexpr double kCurvatureFloor = 1e-8;
+/// Rounds and probes of the diagonal's estimate where m is too large for a dense curvature.
+inline constexpr int kSketchRounds = 2;
+inline constexpr Index kSketchProbes = 32;
+/// Lanczos steps beyond twice the number of eigenvectors wanted.
+inline constexpr Index kLanczosExtra = 16;
+/// The length of a Lanczos difference, in posterior sds.
+inline constexpr double kSketchDifference = .1;
+/// Smallest eigenvalue taken from the sketch: no factor starts with more than 100 times the residual
+/// variance.
+inline constexpr double kSketchFloor = .01;
+
+// Best low-rank Gaussian for a quadratic
+/// Columns beyond the rank, and iterations a round, of the subspace iteration.
+inline constexpr Index kSubspaceExtra = 8;
+inline constexpr int kSubspaceIterations = 2;
+/// Sweeps of coordinate ascent for the scales a round.
+inline constexpr int kScaleSweeps = 3;
+/// Rounds, and the gain in nats below which there is no further one.
+inline constexpr int kQuadraticRounds = 60;
+inline constexpr double kQuadraticTolerance = 1e-4;
+/// The weakest factor has 1/kWeakestFactor - 1 times the residual variance: a factor of length zero never
+/// grows.
+inline constexpr double kWeakestFactor = .98;
+
+// Natural gradient steps
+/// Damping of the Fisher metric, relative to it, and of its preconditioner.
+inline constexpr double kMetricDamping = 1e-3;
+inline constexpr double kPreconditionerDamping = 1e-2;
+/// Conjugate gradients end after so many iterations, or with this share of the squared residual left.
+inline constexpr int kSolveIterations = 15;
+inline constexpr double kSolveTolerance = 1e-4;
+/// Largest change of a log variance in one step.
+inline constexpr double kLargestScaleStep = 1;
+/// Largest squared length / 2 of a step in the Fisher metric: nats, or nats a parameter, whichever is more.
+inline constexpr double kLargestStepNats = .5;
+inline constexpr double kLargestStepShare = .1;
+/// The control variate remembers at least kControlMemory m pairs, at least this share of all pairs seen, and
+/// never takes more than kControlRate of its correction from one batch.
+inline constexpr double kControlMemory = 2;
+inline constexpr double kControlShare = .3;
+inline constexpr double kControlRate = .5;
+/// It starts again where it leaves this many times the squared residual that the path derivative leaves.
+inline constexpr double kControlAstray = 10;
+
+// Step sizes, batches, convergence
+/// Antithetic pairs in the first batches: between these, about a quarter of m.
+inline constexpr Index kFewestPairs = 8;
+inline constexpr Index kFirstPairs = 16;
+/// Most pairs in a batch.
+inline constexpr Index kMostPairs = 4096;
+/// The largest and the smallest step. Where less than kScarceStep would be right, the batch doubles.
+inline constexpr double kLargestStep = .5;
+inline constexpr double kSmallestStep = .05;
+inline constexpr double kScarceStep = .1;
+/// Weight of the newest iteration in the running averages from which steps are set.
+inline constexpr double kGainWeight = .25;
+/// Iterations between two decisions on step and batch.
+inline constexpr int kWindow = 8;
+/// Windows at a stationary point, with one batch size, that make an epoch; its iterates are averaged.
+inline constexpr int kEpochWindows = 3;
+/// A step overshoots when the next gradient points back by more than this share of its own square.
+inline constexpr double kOvershoot = .3;
+/// What is then left of the step, which becomes the largest.
+inline constexpr double kOvershootCut = .6;
+/// Share of pairs without a finite log density at which the covariance shrinks, and by how much its sds
+/// shrink.
+inline constexpr double kTooManyRejected = .5;
+inline constexpr double kShrink = .7;
+/// Draws, the same for both, with which a point ahead is compared with the averaged iterates.
+inline constexpr Index kFewestProbeDraws = 100;
+inline constexpr Index kMostProbeDraws = 2000;
+/// How far ahead, in distances between the averages of two epochs, points are tried.
+inline constexpr double kFurthestProbe = 32;
+/// Shares of the tolerance: a point ahead that is better by this is taken; the noise of the averaged
+/// iterates, the signal that is left (with two standard errors) and the drift between epochs must be below
+/// these.
+inline constexpr double kProbeShare = .3;
+inline constexpr double kFloorShare = .3;
+inline constexpr double kSignalShare = .5;
+inline constexpr double kDriftShare = .5;
+/// What 'converged' promises: within this many nats of the family's best, or this many a parameter, if more.
+inline constexpr double kToleranceNats = .1;
+inline constexpr double kToleranceShare = .002;
+
+// Starts
+/// Points tried for finite log densities, and their sd around the model's own start.
+inline constexpr int kStartTrials = 100;
+inline constexpr double kStartSpread = 1.2;
+/// Step lengths that a Newton step tries, each a quarter of the one before.
+inline constexpr int kNewtonTrials = 10;
+/// Points of a path whose local Gaussians are compared, and draws for each.
+inline constexpr std::size_t kPathTrials = 8;
+inline constexpr Index kPathDraws = 20;
+/// Two modes are one where their squared distance, in the curvature's metric, is below this share of m.
+inline constexpr double kSamePlace = .2;
+/// Largest m for which the way to a mode that was found is searched, too, for a better start.
+inline constexpr Index kPathDimension = 40;
+/// Most candidates that are refined side by side, and iterations of each before the best is chosen.
+inline constexpr std::size_t kMostCandidates = 5;
+inline constexpr int kRaceIterations = 40;
+/// Draws for the ELBO by which they are compared.
+inline constexpr Index kRaceDraws = 400;
+/// A candidate within so many nats of the best is refined to the end: it may be another mode.
+inline constexpr double kRivalNats = 6;
+/// Iterations, at most, for which a rival is refined before it counts as another mode.
+inline constexpr int kRivalIterations = 400;
+/// Two Gaussians are different modes where a mean differs by this many sds of both.
+inline constexpr double kModesApart = 3;
+/// Their masses differ by a factor exp(kModeNats) where the smaller mode is not worth a warning.
+inline constexpr double kModeNats = 4;
+
+// Rank
+/// Up to this m the covariance is full rank: m^2/2 numbers cost less than the choice of a rank would.
+inline constexpr Index kFullRankDimension = 128;
+/// Below this gain over mean-field, in nats, mean-field is full rank.
+inline constexpr double kFullRankGain = 1e-3;
+/// Doubling the rank must gain this many nats, or nats a parameter, whichever is more.
+inline constexpr double kRankGainNats = 1;
+inline constexpr double kRankGainShare = .005;
+/// Most factors, and most that are taken from a sketch of the curvature.
+inline constexpr Index kMostFactors = 64;
+inline constexpr Index kMostSketched = 64;
+/// Size of a random factor relative to the residual sds, where the curvature gives none.
+inline constexpr double kRandomFactor = .1;
+/// Posterior sds assumed where there is no curvature: the steps, of up to a factor e each, find the right
+/// ones.
+inline constexpr double kBlindSd = .1;
+
+// Effort
+/// Gradients before the fit gives up: so many, and so many a parameter.
+inline constexpr std::int64_t kEvaluations = 200'000;
+inline constexpr std::int64_t kEvaluationsPerParameter = 200;
+/// A posterior sd that grows past this many times its scale at the start has no bound.
+inline constexpr double kRunawayGrowth = 1e4;
+/// Share of rejected draws above which a warning, and a result not to be trusted, are due.
+inline constexpr double kRejectedWarning = .01;
+inline constexpr double kRejectedPoor = .2;
+
+// Trust
+/// Draws for the reported ELBO and k-hat.
+inline constexpr Index kElboDraws = 4000;
+/// Above the first k-hat a fit is doubtful, above the second poor.
+inline constexpr double kDoubtfulKhat = .7;
+inline constexpr double kPoorKhat = 1;
+/// Draws in the pool of a resampling, per draw returned.
+inline constexpr Index kResamplePool = 10;
+/// Tails are probed at kTailRadii radii of which the first, in sds, is kFirstTailRadius and each next is
+/// twice as far.
+inline constexpr int kTailRadii = 4;
+inline constexpr double kFirstTailRadius = 16;
+/// Principal axes and coordinates, at most, along which they are probed.
+inline constexpr Index kTailFactors = 16;
+inline constexpr Index kTailCoordinates = 128;
+/// A fall of less than this many nats over a doubled radius is none.
+inline constexpr double kFlatNats = .05;
+/// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power
+/// law.
+inline constexpr double kHeavyGrowth = 1.5;
+
+}  // namespace magva::constants

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <limits>
+
+#include "auto_run.hpp"
+#include "magva/auto/constants.hpp"
+#include "magva/auto/rank_path.hpp"
+#include "magva/noise.hpp"
+
+namespace magva {
+
+void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::vector<Candidate>& found) {
+  if (model_.dimension() > constants::kDenseDimension) {
+    found.push_back({search.end, std::nullopt, search.converged, index});
+    return;
+  }
+  Candidate end{search.end, std::nullopt, search.converged, index};
+  for (const Candidate& other : found)
+    if (other.curvature && same_place(other, end)) return;
+  auto mode = polish_mode(evaluator_, search.end);
+  const bool useful = mode && mode->is_mode && search.converged;
+  if (useful) {
+    mode->search = index;
+    for (const Candidate& other : found)
+      if (same_place(other, *mode)) return;
+  }
+  // A density without a top, or one whose top is a spike, has its mass elsewhere: on the way.
+  if (!useful || (model_.dimension() <= constants::kPathDimension && index == 0)) {
+    auto point = best_on_path(evaluator_, search, options_.seed);
+    if (point) {
+      point->search = index;
+      found.push_back(std::move(*point));
+    } else if (mode && !useful) {
+      found.push_back(std::move(*mode));
+    }
+  }
+  if (useful) found.push_back(std::move(*mode));
+}
+
+std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& points) {
+  std::vector<Candidate> found;
+  for (std::size_t i = 0; i < points.size() && found.size() < constants::kMostCandidates; ++i) {
+    if (!go_on("mode search", static_cast<std::int64_t>(i), std::numeric_limits<double>::quiet_NaN()) &&
+        !found.empty())
+      break;
+    const ModeSearch search = search_mode(evaluator_, points[i], constants::kModeIterations);
+    reports_.push_back({search.end.log_density, search.converged, std::numeric_limits<double>::quiet_NaN()});
+    add_candidate(search, i, found);
+  }
+  if (found.empty()) {  // no curvature anywhere: the start itself, with whatever scale the refinement finds
+    Candidate start{{points.front(), Vector::Zero(points.front().size()), 0}, std::nullopt, false, 0};
+    found.push_back(std::move(start));
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.is_mode != b.is_mode) return a.is_mode;
+    return a.centre.log_density > b.centre.log_density;
+  });
+  if (model_.dimension() > constants::kDenseDimension) found.resize(1);  // a race costs more than it tells
+  settle_rank(found.front());
+  return found;
+}
+
+void AutoRun::settle_rank(const Candidate& candidate) {
+  const Index m = model_.dimension();
+  if (m > constants::kDenseDimension) {
+    const Index most =
+        std::min(options_.rank.value_or(constants::kMostFactors / 4), constants::kMostSketched);
+    sketch_ = sketch_curvature(evaluator_, candidate.centre, most, options_.seed);
+  }
+  if (options_.rank) {
+    rank_ = std::min(*options_.rank, m);
+    rank_path_ = {{rank_, std::numeric_limits<double>::quiet_NaN()}};
+    return;
+  }
+  RankChoice choice{m <= constants::kFullRankDimension ? m : 0, {}};
+  if (candidate.curvature) {
+    QuadraticFitter fitter(*candidate.curvature);
+    choice = choose_rank(fitter, m);
+  } else if (sketch_) {
+    choice = choose_rank(*sketch_);
+  }
+  rank_ = choice.rank;
+  rank_path_ = std::move(choice.path);
+}
+
+std::unique_ptr<Covariance> AutoRun::start_covariance(const Candidate& candidate) {
+  const Index m = model_.dimension();
+  if (candidate.curvature) {
+    if (rank_ >= m) return make_full_rank(*candidate.curvature);
+    QuadraticFit fit = QuadraticFitter(*candidate.curvature).fit(rank_);
+    return make_low_rank(std::move(fit.factors), fit.residual_sd, candidate.curvature);
+  }
+  if (!sketch_) return start_without_curvature();
+  const Vector sd = sketch_->diagonal.cwiseSqrt().cwiseInverse();
+  Matrix factors(m, rank_);
+  const Index known = std::min(rank_, sketch_->values.size());
+  factors.leftCols(known) =
+      sd.asDiagonal() * sketch_->directions.leftCols(known) *
+      (sketch_->values.head(known).cwiseMin(constants::kWeakestFactor).cwiseInverse().array() - 1)
+          .sqrt()
+          .matrix()
+          .asDiagonal();
+  if (known < rank_) {
+    Matrix random(m, rank_ - known);
+    Noise(options_.seed, NoiseStream::kFactors).fill(0, 0, random);
+    factors.rightCols(rank_ - known) = constants::kRandomFactor * (sd.asDiagonal() * random);
+  }
+  return make_low_rank(std::move(factors), sd, std::nullopt);
+}
+
+std::unique_ptr<Covariance> AutoRun::start_without_curvature() const {
+  const Index m = model_.dimension();
+  const Vector sd = Vector::Constant(m, constants::kBlindSd);
+  if (rank_ >= m) return make_full_rank(Matrix(sd.cwiseAbs2().cwiseInverse().asDiagonal()));
+  Matrix factors(m, rank_);
+  Noise(options_.seed, NoiseStream::kFactors).fill(0, 0, factors);
+  factors *= constants::kRandomFactor * constants::kBlindSd;
+  return make_low_rank(std::move(factors), sd, std::nullopt);
+}
+
+}  // namespace magva

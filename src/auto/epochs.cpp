@@ -1,0 +1,119 @@
+// The end of an epoch: is there anything left to gain?
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "magva/auto/constants.hpp"
+#include "magva/noise.hpp"
+#include "refinement_state.hpp"
+
+namespace magva {
+
+namespace {
+
+/// log h - log q at draws of the given Gaussian from given noise, one number a draw.
+Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& covariance,
+                   ConstMatrixRef noise) {
+  PairBatch batch;
+  batch.noise = noise;
+  covariance.draw(batch);
+  const Matrix theta = batch.deviation.colwise() + mean;
+  Vector log_density(noise.cols());
+  Matrix gradient(mean.size(), noise.cols());
+  evaluator.evaluate(theta, log_density, gradient);
+  // The entropy is exact: -log q itself would only add noise that pairs cannot cancel.
+  return log_density.array() + .5 * covariance.log_determinant();
+}
+
+struct Comparison {
+  double difference;
+  double se;
+};
+
+Comparison compare(const Vector& a, const Vector& b) {
+  const Vector d = a - b;
+  if (!d.allFinite()) return {-std::numeric_limits<double>::infinity(), 0};
+  const auto n = static_cast<double>(d.size());
+  return {d.mean(), std::sqrt((d.array() - d.mean()).square().sum() / (n - 1) / n)};
+}
+
+}  // namespace
+
+Iterate Refinement::State::current() const { return {mean, covariance->coordinates(nullptr)}; }
+
+std::unique_ptr<Covariance> Refinement::State::at(const Iterate& iterate) const {
+  auto other = covariance->clone();
+  if (!other->assign(iterate.covariance)) return nullptr;
+  return other;
+}
+
+bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
+  const auto here = at(base);
+  Matrix noise(covariance->noise_size(),
+               std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws));
+  Noise(seed, NoiseStream::kEvaluation)
+      .fill(static_cast<std::uint64_t>(iteration), 0, noise, evaluator.workers());
+  const Vector now = log_weights(evaluator, base.mean, *here, noise);
+  bool better = false;
+  Vector best = now;
+  for (double ahead = 1; ahead <= constants::kFurthestProbe; ahead *= 2) {
+    Iterate there{base.mean + ahead * (base.mean - from.mean),
+                  combine(1 + ahead, base.covariance, -ahead, from.covariance)};
+    const auto candidate = at(there);
+    if (candidate == nullptr) break;
+    const Vector value = log_weights(evaluator, there.mean, *candidate, noise);
+    const Comparison step = compare(value, best);
+    if (!(step.difference > 0)) break;
+    const Comparison all = compare(value, now);
+    if (all.difference > constants::kProbeShare * tolerance && all.difference > 2 * all.se) {
+      mean = there.mean;
+      covariance->assign(there.covariance);
+      better = true;
+    }
+    best = value;
+  }
+  return better;
+}
+
+void Refinement::State::end_epoch() {
+  const double n = average.count;
+  const double noise = mean_gain.noise() + covariance_gain.noise();
+  const double floor = noise / n;
+  const double signal = mean_gain.signal + covariance_gain.signal;
+  const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
+  const Iterate now = average.value;
+  bool moved = false;
+  if (previous.mean.size() > 0)
+    moved = probe_ahead({previous.mean, at(previous)->coordinates(&now.covariance)}, now);
+  const bool calm =
+      floor < constants::kFloorShare * tolerance && signal + 2 * se < constants::kSignalShare * tolerance;
+  if (calm && !moved && previous.mean.size() > 0) {
+    const double drift = kl_divergence(at(now)->gaussian(now.mean), at(previous)->gaussian(previous.mean));
+    if (drift < constants::kDriftShare * tolerance + 2 * (floor + previous_floor)) {
+      status = RefinementStatus::kConverged;
+      evidence = fmt::format(
+          "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs "
+          "{:.3g}, and the "
+          "averages of two runs of iterations differ by {:.3g}; promised is {:.3g}",
+          signal, se, floor, drift, tolerance);
+      return;
+    }
+  }
+  previous = now;
+  previous_floor = floor;
+  pairs = std::min(2 * pairs, constants::kMostPairs);
+  quiet_windows = 0;
+  average.clear();
+}
+
+std::string Refinement::window_words() const {
+  const State& s = *state_;
+  return fmt::format("pairs {} steps {:.3f} {:.3f} signal {:.4f}+-{:.4f} {:.4f}+-{:.4f} noise {:.4f} {:.4f}",
+                     s.pairs, s.mean_control.step(), s.covariance_control.step(), s.mean_gain.signal,
+                     s.mean_gain.signal_se, s.covariance_gain.signal, s.covariance_gain.signal_se,
+                     s.mean_gain.noise(), s.covariance_gain.noise());
+}
+
+}  // namespace magva

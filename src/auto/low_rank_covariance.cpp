@@ -1,0 +1,161 @@
+#include "low_rank_covariance.hpp"
+
+#include <Eigen/SVD>
+
+#include <cmath>
+
+#include "magva/auto/constants.hpp"
+#include "magva/error.hpp"
+
+namespace magva {
+
+LowRankCovariance::LowRankCovariance(Matrix factors, ConstVectorRef residual_sd,
+                                     std::optional<Matrix> curvature)
+    : factors_(std::move(factors)), log_residual_(residual_sd.array().log()) {
+  if (curvature) {
+    const Eigen::LLT<Matrix> llt(*curvature);
+    if (llt.info() != Eigen::Success) throw DataError("the curvature is not positive definite");
+    newton_root_ = llt.matrixL();
+    control_ = std::move(*curvature);
+  }
+  refresh();
+}
+
+void LowRankCovariance::refresh() {
+  residual_ = log_residual_.col(0).array().exp();
+  scaled_ = residual_.cwiseInverse().asDiagonal() * factors_;
+  log_det_ = 2 * log_residual_.sum();
+  if (p() == 0) return;
+  Matrix capacitance = scaled_.transpose() * scaled_;
+  capacitance.diagonal().array() += 1;
+  capacitance_.compute(capacitance);
+  log_det_ += 2 * Vector(capacitance_.matrixLLT().diagonal()).array().log().sum();
+}
+
+Matrix LowRankCovariance::solve(ConstMatrixRef v) const {
+  Matrix out = residual_.cwiseInverse().asDiagonal() * v;
+  if (p() > 0) out -= scaled_ * capacitance_.solve(scaled_.transpose() * out);
+  return residual_.cwiseInverse().asDiagonal() * out;
+}
+
+Vector LowRankCovariance::precision_diagonal() const {
+  Vector unit = Vector::Ones(m());
+  if (p() > 0) {
+    const Matrix half = capacitance_.matrixL().solve(scaled_.transpose());
+    unit -= half.colwise().squaredNorm().transpose();
+  }
+  return unit.cwiseQuotient(residual_.cwiseAbs2());
+}
+
+void LowRankCovariance::draw(PairBatch& batch) const {
+  batch.deviation.noalias() = factors_ * batch.noise.topRows(p());
+  batch.deviation += residual_.asDiagonal() * batch.noise.bottomRows(m());
+  batch.solved = solve(batch.deviation);
+}
+
+Vector LowRankCovariance::mean_step(ConstVectorRef gradient) const {
+  if (newton_root_.size() == 0)
+    return factors_ * (factors_.transpose() * gradient) + residual_.cwiseAbs2().cwiseProduct(gradient);
+  Vector step = newton_root_.triangularView<Eigen::Lower>().solve(gradient);
+  newton_root_.triangularView<Eigen::Lower>().transpose().solveInPlace(step);
+  return step;
+}
+
+Matrix LowRankCovariance::controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const {
+  Matrix out = odd;
+  out.noalias() += .5 * (control_ * deviation);
+  out.noalias() += .5 * (control_.transpose() * deviation);
+  return out;
+}
+
+// In the metric of Sigma^-1 for directions, that is of Sigma for gradients.
+double LowRankCovariance::squared_size(const Matrix& gradients) const {
+  return (factors_.transpose() * gradients).squaredNorm() +
+         (residual_.asDiagonal() * gradients).squaredNorm();
+}
+
+// The control variate is used only where it leaves less than the path derivative's own, A = Sigma^-1; where
+// it has gone astray it starts again from there.
+void LowRankCovariance::prepare(const PairBatch& batch) {
+  if (control_.size() == 0) return;
+  const double with = squared_size(controlled_residual(batch.odd, batch.deviation));
+  const double without = squared_size(batch.odd + batch.solved);
+  controlled_ = with < without;
+  if (!(with < constants::kControlAstray * without)) control_ = solve(Matrix::Identity(m(), m()));
+}
+
+// With G = sym E[(g + Sigma^-1 delta) delta' Sigma^-1] the differential is (G W, diag(G) d^2). A matrix A
+// near E[-Hessian] lowers its noise: G = Sigma^-1 - A + sym E[(g + A delta) delta' Sigma^-1] for every A.
+Tangent LowRankCovariance::differential(const PairBatch& batch, Index first, Index count) const {
+  const auto deviation = batch.deviation.middleCols(first, count);
+  const auto solved = batch.solved.middleCols(first, count);
+  const auto odd = batch.odd.middleCols(first, count);
+  const Matrix residual = controlled_ ? controlled_residual(odd, deviation) : Matrix(odd + solved);
+  const double share = 1 / static_cast<double>(count);
+  Tangent out;
+  out.factors = (.5 * share) *
+                (residual * (solved.transpose() * factors_) + solved * (residual.transpose() * factors_));
+  out.scales = share * residual.cwiseProduct(solved).rowwise().sum().cwiseProduct(residual_.cwiseAbs2());
+  if (controlled_) {
+    out.factors += solve(factors_) - .5 * (control_ * factors_ + control_.transpose() * factors_);
+    out.scales += (precision_diagonal() - control_.diagonal()).cwiseProduct(residual_.cwiseAbs2());
+  }
+  return out;
+}
+
+void LowRankCovariance::move(const Tangent& direction, double step) {
+  const double length2 = inner(metric(direction), direction) * step * step;
+  const double limit =
+      2 * std::max(constants::kLargestStepNats, constants::kLargestStepShare * static_cast<double>(m()));
+  const double shrunk = step * std::min(1., std::sqrt(limit / std::max(length2, 1e-300)));
+  factors_ += shrunk * direction.factors;
+  log_residual_ += (shrunk * direction.scales)
+                       .cwiseMax(-constants::kLargestScaleStep)
+                       .cwiseMin(constants::kLargestScaleStep);
+  refresh();
+}
+
+void LowRankCovariance::scale(double factor) {
+  factors_ *= factor;
+  log_residual_.array() += std::log(factor);
+  refresh();
+}
+
+// A <- A - r mean[(g + A delta) delta' Sigma^-1]: its fixed point is E[-Hessian]. It is not kept symmetric,
+// so that each pair corrects A in the direction that it has seen and nowhere else; only its symmetric part is
+// used.
+void LowRankCovariance::learn(const PairBatch& batch) {
+  if (control_.size() == 0) return;
+  const auto count = static_cast<double>(batch.pairs());
+  pairs_seen_(0, 0) += count;
+  const double memory = std::max(constants::kControlMemory * static_cast<double>(m()),
+                                 constants::kControlShare * pairs_seen_(0, 0));
+  const double rate = std::min(constants::kControlRate, count / memory);
+  Matrix residual = batch.odd;
+  residual.noalias() += control_ * batch.deviation;
+  control_.noalias() -= (rate / count) * residual * batch.solved.transpose();
+}
+
+// Turned so that the factors lie as near as possible to the reference's: W and W Q give the same Sigma.
+Tangent LowRankCovariance::coordinates(const Tangent* reference) const {
+  if (reference == nullptr || p() == 0) return {factors_, log_residual_.col(0)};
+  const Vector weight = (-2 * reference->scales).array().exp();
+  const Eigen::JacobiSVD<Matrix> svd(factors_.transpose() * (weight.asDiagonal() * reference->factors),
+                                     Eigen::ComputeFullU | Eigen::ComputeFullV);
+  return {factors_ * (svd.matrixU() * svd.matrixV().transpose()), log_residual_.col(0)};
+}
+
+bool LowRankCovariance::assign(const Tangent& coordinates) {
+  if (!coordinates.factors.allFinite() || !coordinates.scales.allFinite()) return false;
+  factors_ = coordinates.factors;
+  log_residual_ = coordinates.scales;
+  refresh();
+  return std::isfinite(log_det_);
+}
+
+std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residual_sd,
+                                          std::optional<Matrix> curvature) {
+  return std::make_unique<LowRankCovariance>(std::move(factors), residual_sd, std::move(curvature));
+}
+
+}  // namespace magva

@@ -1,0 +1,60 @@
+#pragma once
+// Sigma = W W' + diag(d)^2 as a point of the Fisher geometry. With a = D^-1 W and C = I + a'a the Woodbury
+// identity reads Sigma^-1 = D^-1 (I - a C^-1 a') D^-1.
+#include <Eigen/Cholesky>
+
+#include "magva/auto/covariance.hpp"
+
+namespace magva {
+
+class LowRankCovariance final : public Covariance {
+ public:
+  LowRankCovariance(Matrix factors, ConstVectorRef residual_sd, std::optional<Matrix> curvature);
+
+  std::unique_ptr<Covariance> clone() const override { return std::make_unique<LowRankCovariance>(*this); }
+  Index noise_size() const override { return m() + p(); }
+  double log_determinant() const override { return log_det_; }
+  void draw(PairBatch& batch) const override;
+  Vector mean_step(ConstVectorRef gradient) const override;
+  void prepare(const PairBatch& batch) override;
+  Tangent differential(const PairBatch& batch, Index first, Index count) const override;
+  Tangent natural(const Tangent& differential) const override;
+  void move(const Tangent& direction, double step) override;
+  void scale(double factor) override;
+  void learn(const PairBatch& batch) override;
+  Tangent coordinates(const Tangent* reference) const override;
+  bool assign(const Tangent& coordinates) override;
+  Gaussian gaussian(ConstVectorRef mean) const override {
+    return Gaussian::low_rank(mean, factors_, residual_);
+  }
+  std::vector<Matrix*> state() override {
+    return {&factors_, &log_residual_, &control_, &newton_root_, &pairs_seen_};
+  }
+  void refresh() override;
+
+ private:
+  Index m() const { return factors_.rows(); }
+  Index p() const { return factors_.cols(); }
+  Matrix solve(ConstMatrixRef v) const;
+  /// g + A delta with the symmetric part of A.
+  Matrix controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const;
+  double squared_size(const Matrix& gradients) const;
+  Vector precision_diagonal() const;
+  /// The differential that the Fisher metric makes of a direction.
+  Tangent metric(const Tangent& direction) const;
+
+  Matrix factors_;
+  Matrix log_residual_;  // one column
+  Matrix control_;       // A of the control variate; empty where there is none
+  bool controlled_ = false;
+  Matrix newton_root_;  // Cholesky factor of the curvature that preconditions the mean; empty where there is
+                        // none
+  Matrix pairs_seen_ = Matrix::Zero(1, 1);  // by the control variate
+
+  Vector residual_;
+  Matrix scaled_;  // a
+  Eigen::LLT<Matrix> capacitance_;
+  double log_det_ = 0;
+};
+
+}  // namespace magva

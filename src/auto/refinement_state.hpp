@@ -1,0 +1,56 @@
+#pragma once
+// What a refinement carries from one iteration to the next.
+#include <vector>
+
+#include "magva/auto/refinement.hpp"
+
+namespace magva {
+
+/// Running average of iterates.
+class IterateAverage {
+ public:
+  void add(ConstVectorRef mean, const Covariance& covariance);
+  void clear() { count = 0; }
+  Iterate value;
+  double count = 0;
+};
+
+struct Refinement::State {
+  State(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
+        double tolerance);
+
+  bool draw_batch();
+  void take_step();
+  void end_window();
+  void end_epoch();
+  /// ELBO differences to `base` of points ahead on the way from `from` to `base`; moves there where it is
+  /// better.
+  bool probe_ahead(const Iterate& from, const Iterate& base);
+  Iterate current() const;
+  std::unique_ptr<Covariance> at(const Iterate& iterate) const;
+
+  Evaluator& evaluator;
+  Vector mean;
+  std::unique_ptr<Covariance> covariance;
+  std::uint64_t seed;
+  double tolerance;
+
+  std::int64_t iteration = 0;
+  Index pairs;
+  StepControl mean_control, covariance_control;
+  std::vector<Gain> mean_window, covariance_window;
+  int quiet_windows = 0;  // windows of the present epoch
+  WindowGain mean_gain, covariance_gain;
+  IterateAverage average;
+  Iterate previous;  // the last epoch's average; empty before the first
+  double previous_floor = 0;
+  double elbo;
+  RefinementStatus status = RefinementStatus::kRunning;
+  std::string evidence;
+
+  PairBatch batch;
+  Vector last_mean_step;
+  Tangent last_direction;
+};
+
+}  // namespace magva
