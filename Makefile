@@ -12,7 +12,7 @@ demo: build
 	build/magva reproduce ionosphere --out results
 
 test:
-	@scripts/setup build test
+	@scripts/setup build test fuzz
 	@cmake --preset release -DMAGVA_TESTS=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	ctest --test-dir build --output-on-failure -j $(JOBS)
@@ -33,6 +33,12 @@ lint:
 	@scripts/setup build test clang
 	@cmake --preset clang >/dev/null
 	scripts/lint build-clang
+
+# A long run of each fuzzer: make fuzz FUZZ_SECONDS=3600
+FUZZ_SECONDS ?= 600
+fuzz:
+	@scripts/setup build test fuzz
+	JOBS=$(JOBS) scripts/fuzz $(FUZZ_SECONDS)
 
 format:
 	@scripts/setup clang

@@ -8,3 +8,6 @@ configure_package_config_file(cmake/magva-config.cmake.in ${PROJECT_BINARY_DIR}/
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/magva-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/magva-config.cmake ${PROJECT_BINARY_DIR}/magva-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/magva)
+install(FILES ${PROJECT_BINARY_DIR}/share/magva.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${PROJECT_BINARY_DIR}/share/magva.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME magva)
+install(FILES ${PROJECT_BINARY_DIR}/share/_magva DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -5,8 +5,8 @@
 namespace magva {
 
 namespace {
-constexpr Index kBlockRows = 64;        // 64 x 10 doubles of A and of the result stay in the first-level cache
-constexpr Index kRowsPerTask = 8192;    // below this a second thread costs more than it gives
+constexpr Index kBlockRows = 64;      // 64 x 10 doubles of A and of the result stay in the first-level cache
+constexpr Index kRowsPerTask = 8192;  // below this a second thread costs more than it gives
 constexpr Index kMaxTasks = 16;
 }  // namespace
 
@@ -80,18 +80,22 @@ void TallSkinny::multiply(double alpha, ConstMatrixRef a, ConstMatrixRef small, 
   });
 }
 
-const Eigen::SelfAdjointEigenSolver<Matrix>& TallSkinny::eigen(ConstMatrixRef symmetric) {
+const SymmetricEigen& TallSkinny::eigen(ConstMatrixRef symmetric) {
   eigen_.compute(symmetric);
   return eigen_;
 }
 
-void TallSkinny::inverse_root(ConstMatrixRef gram, MatrixRef out) {
+bool TallSkinny::inverse_root(ConstMatrixRef gram, MatrixRef out) {
   const Index p = gram.rows();
-  const auto& solved = eigen(gram);
   auto scaled = eigen_scratch_.topLeftCorner(p, p);
-  scaled = solved.eigenvectors() *
-           solved.eigenvalues().cwiseMax(std::numeric_limits<double>::min()).cwiseSqrt().cwiseInverse().asDiagonal();
-  out.noalias() = scaled.lazyProduct(solved.eigenvectors().transpose());
+  if (inverse_root_near_identity(gram, out, scaled, small(p))) return false;
+  const SymmetricEigen& solved = eigen(gram);
+  scaled =
+      solved.vectors() *
+      solved.values().cwiseMax(std::numeric_limits<double>::min()).cwiseSqrt().cwiseInverse().asDiagonal();
+  out.noalias() = scaled.lazyProduct(solved.vectors().transpose());
+  constexpr double kLossy = 1e4;
+  return solved.values()(p - 1) > kLossy * solved.values()(0);
 }
 
 void TallSkinny::polar(ConstMatrixRef a, MatrixRef out) {
@@ -103,16 +107,13 @@ void TallSkinny::polar(ConstMatrixRef a, MatrixRef out) {
   const double largest = a.cwiseAbs().maxCoeff();
   const double scale = largest > 1e100 ? 1 / largest : 1;
   if (out.data() != a.data() || scale != 1) out = scale * a;
-  gram(out, out, g);
-  inverse_root(g, root);
-  multiply(1, out, root, 0, out);
-  // The Gram matrix squares the condition number: where that has cost digits, a second pass restores them.
-  constexpr double kLossy = 1e4;
-  const auto& values = eigen_.eigenvalues();
-  if (values(p - 1) > kLossy * values(0)) {
+  // The Gram matrix squares the condition number: where that has cost digits, another pass restores them.
+  constexpr int kMaxPasses = 4;
+  for (int pass = 0; pass < kMaxPasses; ++pass) {
     gram(out, out, g);
-    inverse_root(g, root);
+    const bool lossy = inverse_root(g, root);
     multiply(1, out, root, 0, out);
+    if (!lossy) return;
   }
 }
 

@@ -2,9 +2,7 @@
 // Products of tall m x p matrices with small ones: all that the low-rank families and the manifolds need.
 // Eigen's general product packs its operands into heap buffers; these kernels work by row blocks and allocate
 // nothing. Rows are cut into tasks by their number alone, so results do not depend on the number of threads.
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
-
+#include "magva/symmetric.hpp"
 #include "magva/types.hpp"
 #include "magva/workers.hpp"
 
@@ -25,7 +23,7 @@ class TallSkinny {
   void polar(ConstMatrixRef a, MatrixRef out);
 
   /// Symmetric p x p eigenproblem; results stay valid until the next call.
-  const Eigen::SelfAdjointEigenSolver<Matrix>& eigen(ConstMatrixRef symmetric);
+  const SymmetricEigen& eigen(ConstMatrixRef symmetric);
 
   /// p x p matrices for the callers' own intermediate results.
   MatrixRef small(Index p) { return small_.topLeftCorner(p, p); }
@@ -41,14 +39,15 @@ class TallSkinny {
 
  private:
   static Index task_count(Index rows);
-  void inverse_root(ConstMatrixRef gram, MatrixRef out);
+  /// G^(-1/2), and whether G was so ill-conditioned that digits were lost.
+  bool inverse_root(ConstMatrixRef gram, MatrixRef out);
 
   Workers& workers_;
   Index max_cols_;
   Matrix partial_;  // one p x p sum a task
   Matrix block_;    // one block of rows a task
   Matrix small_, gram_, root_, eigen_scratch_;
-  Eigen::SelfAdjointEigenSolver<Matrix> eigen_;
+  SymmetricEigen eigen_;
 };
 
 }  // namespace magva

@@ -108,9 +108,9 @@ void FixedRank::project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallS
   if (p == 0) return;
   auto omega = kernel.small(p);
   kernel.gram(x, x, omega);
-  const auto& solved = kernel.eigen(omega);
-  const auto& basis = solved.eigenvectors();
-  const auto& values = solved.eigenvalues();
+  const SymmetricEigen& solved = kernel.eigen(omega);
+  const auto basis = solved.vectors();
+  const auto values = solved.values();
   kernel.gram(x, v, omega);
   for (Index j = 0; j < p; ++j) {
     omega(j, j) = 0;
@@ -147,7 +147,7 @@ double FixedRank::violation(ConstMatrixRef x, TallSkinny& kernel) const {
   if (p == 0) return 0;
   auto gram = kernel.small(p);
   kernel.gram(x, x, gram);
-  const auto& values = kernel.eigen(gram).eigenvalues();
+  const auto values = kernel.eigen(gram).values();
   return values(0) > std::numeric_limits<double>::epsilon() * values(p - 1) ? 0 : 1;
 }
 

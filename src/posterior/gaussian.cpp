@@ -1,3 +1,4 @@
+#include <Eigen/Dense>
 #include <cmath>
 #include <numbers>
 
@@ -10,8 +11,8 @@ namespace magva {
 
 namespace {
 
-// Rotates W so that its columns are orthogonal and of decreasing length, and fixes their signs: the covariance WW'
-// stays as it is, and two fits of one posterior show the same factors.
+// Rotates W so that its columns are orthogonal and of decreasing length, and fixes their signs: the
+// covariance WW' stays as it is, and two fits of one posterior show the same factors.
 void make_canonical(Matrix& w) {
   const Index p = w.cols();
   if (p == 0) return;
@@ -19,7 +20,7 @@ void make_canonical(Matrix& w) {
   TallSkinny kernel(w.rows(), p, workers);
   Matrix gram(p, p);
   kernel.gram(w, w, gram);
-  const Matrix rotation = kernel.eigen(gram).eigenvectors().rowwise().reverse();
+  const Matrix rotation = kernel.eigen(gram).vectors().rowwise().reverse();
   kernel.multiply(1, w, rotation, 0, w);
   for (Index j = 0; j < p; ++j) {
     Index largest = 0;
@@ -108,7 +109,9 @@ Matrix Gaussian::draws(Index count, std::uint64_t seed, std::uint32_t first) con
   const Index p = rank();
   Matrix noise(dense_ ? p : p + dimension(), count);
   Noise(seed, NoiseStream::kPosteriorDraws).fill(0, first, noise);
-  Matrix out = factors_ * noise.topRows(p);
+  Matrix out(dimension(), count);
+  // Draw by draw: a blocked product would round differently for another count.
+  for (Index j = 0; j < count; ++j) out.col(j).noalias() = factors_ * noise.col(j).head(p);
   if (!dense_) out += residual_.asDiagonal() * noise.bottomRows(dimension());
   out.colwise() += mean_;
   return out;

@@ -16,6 +16,8 @@ constexpr std::array kRules = {
     std::pair{RuleKind::kMomentum, "momentum"},
     std::pair{RuleKind::kRmsprop, "rmsprop"},
     std::pair{RuleKind::kAdadelta, "adadelta"},
+    std::pair{RuleKind::kRmspropGuarded, "rmsprop-guarded"},
+    std::pair{RuleKind::kAdadeltaGuarded, "adadelta-guarded"},
     std::pair{RuleKind::kRmspropStable, "rmsprop-stable"},
     std::pair{RuleKind::kAdadeltaStable, "adadelta-stable"},
     std::pair{RuleKind::kAdam, "adam"},
@@ -39,6 +41,7 @@ std::vector<std::string> RuleOptions::problems(std::string_view field) const {
 RuleOptions rule_defaults(RuleKind kind) {
   RuleOptions options;
   options.kind = kind;
+  if (kind == RuleKind::kRmspropGuarded || kind == RuleKind::kAdadeltaGuarded) options.guard = 1;
   if (kind == RuleKind::kAdam) {
     options.step = .01;
     options.decay = .999;

@@ -5,8 +5,19 @@
 
 namespace magva {
 
-/// The update rules. Those of the paper are as printed; the `stable` ones keep non-negative accumulators.
-enum class RuleKind { kBasic, kMomentum, kRmsprop, kAdadelta, kRmspropStable, kAdadeltaStable, kAdam };
+/// The update rules. Those of the paper are as printed; the `guarded` ones differ by a floor under their
+/// denominators; the `stable` ones keep non-negative accumulators.
+enum class RuleKind {
+  kBasic,
+  kMomentum,
+  kRmsprop,
+  kAdadelta,
+  kRmspropGuarded,
+  kAdadeltaGuarded,
+  kRmspropStable,
+  kAdadeltaStable,
+  kAdam,
+};
 
 struct RuleOptions {
   RuleKind kind = RuleKind::kAdadeltaStable;
@@ -14,10 +25,11 @@ struct RuleOptions {
   double decay = .95;     ///< beta: the memory of momentum and of the squared gradients
   double epsilon = 1e-6;  ///< keeps denominators away from zero
   double momentum = .9;   ///< Adam's memory of the gradient
-  /// In RMSProp and AdaDelta as printed, projection lets the accumulators change sign and their quotients have
-  /// poles. The magnitude of the denominator is kept at or above guard * sqrt(1 - beta) |g|, which the Euclidean
-  /// rule satisfies by construction. 0 is the rule exactly as printed.
-  double guard = 1;
+  /// In RMSProp and AdaDelta as printed, projection lets the accumulators change sign and their quotients
+  /// have poles. The magnitude of the denominator is kept at or above guard * sqrt(1 - beta) |g|, which the
+  /// Euclidean rule satisfies by construction. 0, the rule exactly as printed; 1 in the guarded kinds'
+  /// defaults.
+  double guard = 0;
 
   std::vector<std::string> problems(std::string_view field) const;
 };

@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "commands/commands.hpp"
+#include "exit_codes.hpp"
+#include "magva/error.hpp"
+#include "options/checks.hpp"
+#include "options/values.hpp"
+#include "results/store.hpp"
+
+namespace magva::commands {
+
+namespace {
+
+using results::StoredFit;
+
+void refuse_different_parameters(const StoredFit& a, const StoredFit& b) {
+  if (a.posterior.dimension() != b.posterior.dimension())
+    throw DataError(fmt::format("the two fits have {} and {} parameters and cannot be compared",
+                                a.posterior.dimension(), b.posterior.dimension()));
+  for (std::size_t i = 0; i < std::min(a.names.size(), b.names.size()); ++i)
+    if (a.names[i] != b.names[i])
+      throw DataError(
+          fmt::format("the two fits have different parameters and cannot be compared: '{}' and '{}'",
+                      a.names[i], b.names[i]));
+}
+
+void print_elbo(const StoredFit& a, const StoredFit& b) {
+  if (a.record.data.sha256 != b.record.data.sha256)
+    fmt::print("the fits are of different data: their ELBOs cannot be compared\n");
+  if (!a.record.elbo || !b.record.elbo) {
+    fmt::print("ELBO difference      - (one of them is not finite)\n");
+    return;
+  }
+  const double error = std::hypot(a.record.elbo_se.value_or(0), b.record.elbo_se.value_or(0));
+  fmt::print("ELBO                 {:.3f} and {:.3f}\n", *a.record.elbo, *b.record.elbo);
+  fmt::print("ELBO difference      {:.3f} (second minus first, standard error {:.2g})\n",
+             *b.record.elbo - *a.record.elbo, error);
+}
+
+struct Difference {
+  std::string name;
+  double mean;  ///< in sds of the first fit
+  double sd_ratio;
+};
+
+std::vector<Difference> differences(const StoredFit& a, const StoredFit& b) {
+  const Vector sd_a = a.posterior.sd();
+  const Vector sd_b = b.posterior.sd();
+  std::vector<Difference> all;
+  for (Index i = 0; i < a.posterior.dimension(); ++i)
+    all.push_back({a.names[static_cast<std::size_t>(i)],
+                   (b.posterior.mean()(i) - a.posterior.mean()(i)) / sd_a(i), sd_b(i) / sd_a(i)});
+  return all;
+}
+
+template <class Size>
+void print_largest(std::vector<Difference> all, std::size_t top, const char* title, Size size) {
+  const std::size_t shown = std::min(top, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), all.end(),
+                    [&](const auto& x, const auto& y) { return size(x) > size(y); });
+  fmt::print("\n{}\n", title);
+  for (std::size_t i = 0; i < shown; ++i)
+    fmt::print("  {:<30} mean {:+.3f} sds, sd x {:.3f}\n", all[i].name, all[i].mean, all[i].sd_ratio);
+}
+
+void print_angles(const StoredFit& a, const StoredFit& b) {
+  if (a.posterior.is_dense() || b.posterior.is_dense()) {
+    fmt::print("\na full-rank fit has no factors: no angles between factor subspaces\n");
+    return;
+  }
+  const Vector angles = subspace_angles(a.posterior, b.posterior);
+  if (angles.size() == 0) return;
+  fmt::print("\nangles between the factor subspaces, in degrees:");
+  for (const double angle : angles) fmt::print(" {:.1f}", angle * 180 / std::numbers::pi);
+  fmt::print("\n");
+}
+
+int run(const options::Values& values) {
+  const StoredFit a = results::load_fit(values.arguments.at(0));
+  const StoredFit b = results::load_fit(values.arguments.at(1));
+  refuse_different_parameters(a, b);
+  const auto top = static_cast<std::size_t>(values.integer("top"));
+  print_elbo(a, b);
+  fmt::print("KL(first || second)  {:.4g}\n", kl_divergence(a.posterior, b.posterior));
+  fmt::print("KL(second || first)  {:.4g}\n", kl_divergence(b.posterior, a.posterior));
+  const auto all = differences(a, b);
+  print_largest(all, top,
+                "largest differences of the mean:", [](const Difference& d) { return std::abs(d.mean); });
+  print_largest(all, top, "largest differences of the sd:", [](const Difference& d) {
+    return std::abs(std::log(d.sd_ratio));
+  });
+  print_angles(a, b);
+  return kOk;
+}
+
+}  // namespace
+
+options::Command compare() {
+  return {
+      .name = "compare",
+      .summary = "compare two fits of one model",
+      .description =
+          "Shows the difference of the ELBOs with its standard error, the Kullback-Leibler divergence both "
+          "ways, the parameters whose mean or sd differ most, and the angles between the factor subspaces.",
+      .arguments = {{"FIRST", "the folder of a fit", options::ValueKind::folder},
+                    {"SECOND", "the folder of another fit", options::ValueKind::folder}},
+      .groups = {{"Output",
+                  {{.name = "top",
+                    .value = "N",
+                    .standard = "5",
+                    .help = "how many parameters to show",
+                    .kind = options::ValueKind::integer,
+                    .check = options::integer_between(0, 1'000'000'000)}}}},
+      .examples = {{"does the rank matter", "magva compare rank2/ rank8/"}},
+      .run = run};
+}
+
+}  // namespace magva::commands

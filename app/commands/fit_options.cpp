@@ -1,0 +1,178 @@
+#include "commands/fit_options.hpp"
+
+#include <limits>
+
+#include "options/checks.hpp"
+
+namespace magva::commands {
+
+namespace {
+
+using options::OptionSpec;
+using options::ValueKind;
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+OptionSpec choice(std::string name, std::string standard, std::string help,
+                  std::vector<std::string> choices) {
+  return {.name = std::move(name),
+          .value = "WORD",
+          .standard = std::move(standard),
+          .help = std::move(help),
+          .check = options::one_of(choices),
+          .choices = choices};
+}
+
+OptionSpec integer(std::string name, std::string standard, std::string help, std::int64_t least,
+                   std::int64_t most) {
+  return {.name = std::move(name),
+          .value = "N",
+          .standard = std::move(standard),
+          .help = std::move(help),
+          .kind = ValueKind::integer,
+          .check = options::integer_between(least, most)};
+}
+
+OptionSpec positive(std::string name, std::string value, std::string standard, std::string help) {
+  return {.name = std::move(name),
+          .value = std::move(value),
+          .standard = std::move(standard),
+          .help = std::move(help),
+          .kind = ValueKind::number,
+          .check = options::positive_number()};
+}
+
+OptionSpec column(std::string name, std::string help, bool repeatable = false) {
+  return {.name = std::move(name),
+          .value = "COLUMN",
+          .standard = "",
+          .help = std::move(help),
+          .repeatable = repeatable};
+}
+
+OptionSpec flag(std::string name, std::string help) {
+  return {
+      .name = std::move(name), .value = "", .standard = "", .help = std::move(help), .kind = ValueKind::flag};
+}
+
+OptionSpec file(std::string name, std::string help) {
+  return {.name = std::move(name),
+          .value = "FILE",
+          .standard = "",
+          .help = std::move(help),
+          .kind = ValueKind::file};
+}
+
+std::vector<OptionSpec> model_options() {
+  return {
+      column("response", "the column that is to be explained; of a LIBSVM file its label"),
+      choice("model", "auto", "the model; auto chooses by the response and says which",
+             {"auto", "logistic", "linear", "poisson", "pspline"}),
+      choice("prior", "normal", "the prior of the coefficients", {"normal", "horseshoe"}),
+      positive("prior-variance", "V", "10", "the variance of the normal prior, and of the intercept's"),
+      choice("horseshoe", "noncentred", "how the horseshoe's coefficients are written",
+             {"noncentred", "centred"}),
+      column("covariate", "of --model pspline: the column that the curve is a function of"),
+      integer("basis", "25", "of --model pspline: the number of B-splines", 5, 10'000),
+  };
+}
+
+std::vector<OptionSpec> data_options() {
+  std::vector<OptionSpec> all = {
+      column("weights", "the column of observation weights"),
+      column("column", "use this column as a predictor, instead of all", true),
+      column("exclude", "do not use this column as a predictor", true),
+      {.name = "positive",
+       .value = "CLASS",
+       .standard = "",
+       .help = "the class of the response that counts as 1"},
+      flag("standardise", "bring columns of numbers to mean 0 and standard deviation 1"),
+      choice("discretise", "none", "cut columns of numbers into bins by the classes (Fayyad and Irani)",
+             {"none", "mdlp"}),
+      choice("missing", "refuse", "what to do about rows with missing cells", {"refuse", "drop"}),
+  };
+  for (auto& option : reading_options()) all.push_back(std::move(option));
+  return all;
+}
+
+std::vector<OptionSpec> stan_options() {
+  return {
+      file("data", "the data of a Stan model, JSON"),
+      flag("generated-quantities", "report the program's generated quantities too"),
+  };
+}
+
+std::vector<OptionSpec> fitting_options() {
+  return {
+      choice("family", "stiefel", "the family of Gaussians",
+             {"stiefel", "grassmann", "vafc", "fixed-rank", "mean-field", "full-rank"}),
+      {.name = "rank",
+       .value = "N|auto",
+       .standard = "auto",
+       .help =
+           "the number of factors of the covariance; auto lets it grow while the ELBO gains (with --rule: 4)",
+       .check = options::one_of({"auto"}, options::integer_between(0, 1'000'000)),
+       .choices = {"auto"}},
+      choice("rule", "",
+             "run Algorithm 1 of the paper with this update rule instead of the default optimiser",
+             {"basic", "momentum", "rmsprop", "adadelta", "rmsprop-guarded", "adadelta-guarded",
+              "rmsprop-stable", "adadelta-stable", "adam"}),
+      integer("iterations", "", "the most iterations; with --rule 5000 where it is not given", 1, kMost),
+      integer("draws", "", "with --rule: draws per iteration; 1 where it is not given", 1, 1'000'000),
+      choice("estimator", "",
+             "with --rule: the gradient estimator; entropy, the paper's, where it is not given",
+             {"entropy", "path"}),
+      integer("batch", "", "rows, drawn anew for each evaluation, that stand for all (for very long tables)",
+              1, kMost),
+      file("init", "start from the values in this file: JSON, parameter names and values"),
+      integer("starts", "4", "of the default optimiser: points from which modes are searched", 1, 1000),
+      integer("evaluations", "",
+              "of the default optimiser: the most gradients; 200000 and 200 a parameter where not given", 1,
+              kMost),
+      integer("seed", "1", "the seed of all random numbers", 0, kMost),
+      integer("threads", "1", "threads; the result does not depend on their number", 1, 1024),
+      positive("time-limit", "SECONDS", "", "stop after this time and save"),
+  };
+}
+
+std::vector<OptionSpec> output_options() {
+  return {
+      {.name = "out",
+       .value = "FOLDER",
+       .standard = "",
+       .help = "the folder for the results, new, empty or of an earlier fit (default: the name of FILE with "
+               ".fit)",
+       .kind = ValueKind::folder},
+      flag("resume", "go on with the fit in --out that was interrupted"),
+      positive("checkpoint", "SECONDS", "10", "the time between two checkpoints for --resume"),
+      file("config", "read options from a file: JSON or lines key = value; the command line goes first"),
+      flag("quiet", "show no progress and no result"),
+  };
+}
+
+}  // namespace
+
+std::vector<OptionSpec> reading_options() {
+  return {
+      choice("format", "auto", "the format of the table", {"auto", "csv", "libsvm"}),
+      {.name = "separator",
+       .value = "CHARACTER",
+       .standard = "",
+       .help = "the separator of a CSV file, or the word tab (default: found by looking)",
+       .check =
+           [](const std::string& text) {
+             return text == "tab" || text.size() == 1 ? "" : "one character or tab";
+           }},
+      column("text", "read this column as text, whatever it holds", true),
+  };
+}
+
+std::vector<options::OptionGroup> fit_option_groups() {
+  return {{"Model", model_options()},
+          {"Data", data_options()},
+          {"Stan models", stan_options()},
+          {"Fitting", fitting_options()},
+          {"Output", output_options()}};
+}
+
+}  // namespace magva::commands

@@ -1,0 +1,13 @@
+#pragma once
+#include <vector>
+
+#include "options/option_spec.hpp"
+
+namespace magva::commands {
+
+/// The options of `magva fit`.
+std::vector<options::OptionGroup> fit_option_groups();
+/// Those by which tables are read, which other commands share.
+std::vector<options::OptionSpec> reading_options();
+
+}  // namespace magva::commands

@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <iostream>
+
+#include "commands/commands.hpp"
+#include "commands/fit_options.hpp"
+#include "exit_codes.hpp"
+#include "input/read_table.hpp"
+#include "magva/error.hpp"
+#include "options/checks.hpp"
+#include "prediction/scores.hpp"
+#include "results/csv_text.hpp"
+#include "results/store.hpp"
+#include "results/text_file.hpp"
+#include "source/read_options.hpp"
+
+namespace magva::commands {
+
+namespace {
+
+using prediction::RowPredictions;
+using prediction::Scores;
+using source::Recipe;
+
+bool two_classes(const Recipe& recipe) { return recipe.model == "logistic"; }
+
+Recipe recipe_of(const results::StoredFit& fit) {
+  if (fit.model.is_null() || !fit.model.contains("design"))
+    throw UsageError(fmt::format("the fit in '{}' is of a model that cannot predict rows of a table",
+                                 fit.folder.path().string()));
+  return source::recipe_from_json(fit.model, fit.folder.model().string());
+}
+
+input::Design read_rows(const options::Values& values, const Recipe& recipe) {
+  input::ReadOptions reading = source::read_options(values);
+  reading.column_kinds = recipe.design.column_kinds();
+  const input::Table table = input::read_table(values.arguments.at(1), reading);
+  const auto missing =
+      values.text("missing") == "drop" ? input::MissingPolicy::drop : input::MissingPolicy::refuse;
+  return input::apply(recipe.design, table, missing);
+}
+
+void write_rows(std::ostream& out, const Recipe& recipe, const input::Design& rows, const RowPredictions& p) {
+  const bool classes = two_classes(recipe);
+  out << (classes ? "row,class,probability,q05,q95" : "row,mean,q05,q95");
+  out << (rows.y.size() > 0 ? ",observed,log_score\n" : "\n");
+  const auto& names = recipe.design.response.classes;
+  for (Index i = 0; i < rows.size(); ++i) {
+    fmt::print(out, "{}", rows.rows[static_cast<std::size_t>(i)] + 1);
+    if (classes) fmt::print(out, ",{}", results::csv_text(names[p.mean(i) >= .5 ? 1 : 0]));
+    fmt::print(out, ",{},{},{}", p.mean(i), p.q05(i), p.q95(i));
+    if (rows.y.size() > 0) {
+      const std::string observed =
+          classes ? results::csv_text(names[rows.y(i) > 0 ? 1 : 0]) : fmt::format("{}", rows.y(i));
+      fmt::print(out, ",{},{}", observed, p.log_score(i));
+    }
+    out << '\n';
+  }
+}
+
+void print_scores(std::FILE* stream, const Scores& s, const Recipe& recipe) {
+  fmt::print(stream, "{} rows with a response: mean log score {:.4f}", s.rows, s.log_score);
+  if (s.error_rate) fmt::print(stream, ", error rate {:.4f}", *s.error_rate);
+  if (s.rmse)
+    fmt::print(stream,
+               ", root mean squared error {:.4g}; 50 % intervals hold {:.1f} %, 90 % intervals {:.1f} %",
+               *s.rmse, 100 * s.coverage50.value_or(0), 100 * s.coverage90.value_or(0));
+  fmt::print(stream, "\n");
+  if (s.calibration.empty()) return;
+  fmt::print(stream, "calibration of the probability of '{}':\n  {:>11} {:>7} {:>10} {:>10}\n",
+             recipe.design.response.classes[1], "predicted", "rows", "mean", "observed");
+  for (const auto& bin : s.calibration)
+    fmt::print(stream, "  {:.1f} to {:.1f}  {:>7} {:>10.3f} {:>10.3f}\n", bin.lower, bin.upper, bin.rows,
+               bin.predicted, bin.observed);
+}
+
+template <class T>
+results::Json or_null(const std::optional<T>& value) {
+  return value ? results::Json(*value) : results::Json(nullptr);
+}
+
+void save_scores(const Scores& s, const std::string& file) {
+  results::Json json = {{"rows", s.rows},
+                        {"log_score", s.log_score},
+                        {"error_rate", or_null(s.error_rate)},
+                        {"rmse", or_null(s.rmse)},
+                        {"coverage50", or_null(s.coverage50)},
+                        {"coverage90", or_null(s.coverage90)},
+                        {"calibration", results::Json::array()}};
+  for (const auto& bin : s.calibration)
+    json["calibration"].push_back({{"lower", bin.lower},
+                                   {"upper", bin.upper},
+                                   {"rows", bin.rows},
+                                   {"predicted", bin.predicted},
+                                   {"observed", bin.observed}});
+  results::write_text(file, [&](std::ostream& out) { out << json.dump(2) << '\n'; });
+}
+
+int run(const options::Values& values) {
+  const results::StoredFit fit = results::load_fit(values.arguments.at(0));
+  const Recipe recipe = recipe_of(fit);
+  const input::Design rows = read_rows(values, recipe);
+  const auto predictions = prediction::predict_rows(recipe, rows, fit.posterior, values.integer("number"),
+                                                    static_cast<std::uint64_t>(values.integer("seed")));
+  const auto write = [&](std::ostream& out) { write_rows(out, recipe, rows, predictions); };
+  const bool to_file = values.given("out");
+  if (to_file)
+    results::write_text(values.text("out"), write);
+  else
+    write(std::cout);
+  if (rows.y.size() == 0) {
+    if (values.given("scores"))
+      throw DataError(fmt::format("'{}' has no response column '{}': there is nothing to score",
+                                  values.arguments.at(1), recipe.design.response.column));
+    return kOk;
+  }
+  const Scores scores = prediction::score(predictions, rows.y, two_classes(recipe));
+  print_scores(to_file ? stdout : stderr, scores, recipe);
+  if (values.given("scores")) save_scores(scores, values.text("scores"));
+  return kOk;
+}
+
+std::vector<options::OptionGroup> groups() {
+  std::vector<options::OptionSpec> data = {{.name = "missing",
+                                            .value = "WORD",
+                                            .standard = "refuse",
+                                            .help = "what to do about rows with missing cells",
+                                            .check = options::one_of({"refuse", "drop"}),
+                                            .choices = {"refuse", "drop"}}};
+  for (auto& option : reading_options()) data.push_back(std::move(option));
+  return {{"Data", std::move(data)},
+          {"Prediction",
+           {{.name = "number",
+             .value = "N",
+             .standard = "1000",
+             .help = "draws from the posterior",
+             .kind = options::ValueKind::integer,
+             .check = options::integer_between(2, 1'000'000),
+             .letter = 'n'},
+            {.name = "seed",
+             .value = "N",
+             .standard = "1",
+             .help = "the seed of the draws",
+             .kind = options::ValueKind::integer,
+             .check = options::integer_between(0, std::numeric_limits<std::int64_t>::max())}}},
+          {"Output",
+           {{.name = "out",
+             .value = "FILE",
+             .standard = "",
+             .help = "write the rows here instead of to standard output",
+             .kind = options::ValueKind::file},
+            {.name = "scores",
+             .value = "FILE",
+             .standard = "",
+             .help = "write the scores here as JSON",
+             .kind = options::ValueKind::file}}}};
+}
+
+}  // namespace
+
+options::Command predict() {
+  return {
+      .name = "predict",
+      .summary = "predict new rows from a fit",
+      .description =
+          "Writes a CSV line for each row of the table: for two classes the likelier class and the "
+          "probability of the "
+          "second with its 90 % interval; otherwise the posterior predictive mean and its 90 % interval.\n"
+          "Where the table has the response column too, error rate, log score and calibration are shown: on "
+          "standard "
+          "error, or on standard output where --out names a file.",
+      .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder},
+                    {"FILE", "a table with the columns of the fit; '-' is standard input"}},
+      .groups = groups(),
+      .examples = {{"predict and score",
+                    "magva predict fit/ new.csv --out predictions.csv --scores scores.json"}},
+      .run = run};
+}
+
+}  // namespace magva::commands

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "commands/commands.hpp"
+#include "exit_codes.hpp"
+#include "experiments/reproduce.hpp"
+#include "fitting/interrupt.hpp"
+#include "options/checks.hpp"
+#include "options/values.hpp"
+#include "terminal/terminal.hpp"
+
+namespace magva::commands {
+
+namespace {
+
+using options::ValueKind;
+using options::Values;
+
+/// Runs done, of all: a line that is rewritten on a terminal, a line for every tenth elsewhere.
+class RunCounter {
+ public:
+  explicit RunCounter(bool quiet) : quiet_(quiet), terminal_(terminal::is_terminal(stderr)) {}
+
+  void show(const std::string& experiment, std::size_t done, std::size_t all) {
+    if (quiet_) return;
+    const std::size_t tenth = all == 0 ? 10 : 10 * done / all;
+    if (!terminal_ && experiment == experiment_ && tenth == tenth_) return;
+    experiment_ = experiment;
+    tenth_ = tenth;
+    fmt::print(stderr, "{}{}: {} of {} runs{}", terminal_ ? "\r\033[K" : "", experiment, done, all,
+               terminal_ ? "" : "\n");
+    open_ = terminal_;
+  }
+  void say(const std::string& sentence) {
+    finish();
+    fmt::print(stderr, "{}\n", sentence);
+  }
+  void finish() {
+    if (open_) fmt::print(stderr, "\n");
+    open_ = false;
+  }
+
+ private:
+  bool quiet_, terminal_, open_ = false;
+  std::string experiment_;
+  std::size_t tenth_ = 0;
+};
+
+experiments::ReproduceOptions reproduce_options(const Values& values) {
+  experiments::ReproduceOptions o;
+  o.out = values.text("out");
+  if (values.given("repetitions")) o.repetitions = values.integer("repetitions");
+  if (values.given("iterations")) o.iterations = values.integer("iterations");
+  o.threads = values.given("threads") ? static_cast<int>(values.integer("threads"))
+                                      : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  o.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  o.folds = values.text("folds");
+  o.data = values.text("data");
+  o.outlier_scale = values.number("a");
+  o.noise_sd = values.number("sigma");
+  return o;
+}
+
+std::vector<std::string> chosen(const std::string& word) {
+  if (word == "all") return experiments::experiment_names();
+  return {word};
+}
+
+int run(const Values& values) {
+  const auto options = reproduce_options(values);
+  const auto started = std::chrono::steady_clock::now();
+  const fitting::InterruptGuard guard;
+  RunCounter counter(values.flag("quiet"));
+  const experiments::Console console{
+      [&](const std::string& name, std::size_t done, std::size_t all) { counter.show(name, done, all); },
+      [&](const std::string& sentence) { counter.say(sentence); }, fitting::InterruptGuard::asked};
+  const auto outcome = experiments::reproduce(chosen(values.arguments.at(0)), options, console);
+  counter.finish();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  if (outcome == experiments::Outcome::interrupted) {
+    counter.say("interrupted: the same command goes on with the runs that are left");
+    return kNotTrusted;
+  }
+  const auto report = options.out / "report.html";
+  if (!values.flag("quiet") && std::filesystem::exists(report))
+    fmt::print("{:.0f} s; the report is {}\n", std::ceil(seconds), report.string());
+  return outcome == experiments::Outcome::done ? kOk : kIo;
+}
+
+options::OptionSpec count(std::string name, std::string help, std::int64_t least, std::int64_t most) {
+  return {.name = std::move(name),
+          .value = "N",
+          .standard = "",
+          .help = std::move(help),
+          .kind = ValueKind::integer,
+          .check = options::integer_between(least, most)};
+}
+
+std::vector<options::OptionGroup> groups() {
+  options::OptionSpec seed =
+      count("seed", "the seed of data, folds, starts and draws", 0, std::numeric_limits<int>::max());
+  seed.standard = "1";
+  return {{"What to run",
+           {count("repetitions",
+                  "of each method; as in the paper: 10 for simulation, 30 for ionosphere, 1 for leukemia", 1,
+                  10'000),
+            count("iterations", "of each fit; as in the paper: 2000 for simulation, otherwise 5000", 10,
+                  10'000'000),
+            std::move(seed),
+            {.name = "a",
+             .value = "X",
+             .standard = "5",
+             .help = "of the simulation: an outlier's variance over that of the other points",
+             .kind = ValueKind::number,
+             .check = options::positive_number()},
+            {.name = "sigma",
+             .value = "X",
+             .standard = "1",
+             .help = "of the simulation: the standard deviation of the noise",
+             .kind = ValueKind::number,
+             .check = options::positive_number()},
+            {.name = "folds",
+             .value = "FILE",
+             .standard = "",
+             .help = "of ionosphere: the fold of each row, from 1, below a header line; otherwise stratified "
+                     "from the seed",
+             .kind = ValueKind::file},
+            {.name = "data",
+             .value = "FOLDER",
+             .standard = "",
+             .help = "where data files are, such as LIBSVM's leu and leu.t; otherwise the environment "
+                     "variable MAGVA_DATA",
+             .kind = ValueKind::folder}}},
+          {"How to run",
+           {count("threads", "runs at a time; otherwise one for each processor", 1, 1024),
+            {.name = "out",
+             .value = "FOLDER",
+             .standard = "results",
+             .help = "where results go",
+             .kind = ValueKind::folder},
+            {.name = "quiet",
+             .value = "",
+             .standard = "",
+             .help = "say nothing while it runs",
+             .kind = ValueKind::flag}}}};
+}
+
+}  // namespace
+
+options::Command reproduce() {
+  return {
+      .name = "reproduce",
+      .summary = "run the paper's experiments and compare with its figures",
+      .description =
+          "Runs one of the paper's three experiments, or all of them, and writes tables, figures and "
+          "report.html to the "
+          "folder --out.\n"
+          "Finished runs are kept: after an interruption the same command goes on with those that are left.",
+      .arguments = {{"EXPERIMENT", "simulation, ionosphere, leukemia or all", ValueKind::text}},
+      .groups = groups(),
+      .examples = {{"the second experiment", "magva reproduce ionosphere"},
+                   {"a quick look at all",
+                    "magva reproduce all --repetitions 2 --iterations 500 --out quick"}},
+      .run = run};
+}
+
+}  // namespace magva::commands

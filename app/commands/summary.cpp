@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "commands/commands.hpp"
+#include "exit_codes.hpp"
+#include "options/checks.hpp"
+#include "options/values.hpp"
+#include "results/fit_folder.hpp"
+#include "results/fit_record.hpp"
+#include "terminal/terminal.hpp"
+
+namespace magva::commands {
+
+namespace {
+
+using results::FitRecord;
+using results::ParameterSummary;
+
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-"; }
+std::string number(const std::optional<double>& value) { return value ? number(*value) : "-"; }
+
+void print_head(const FitRecord& r) {
+  fmt::print("{}\n", terminal::bold(stdout, r.model));
+  fmt::print("data      {}", r.data.file.empty() ? "none" : r.data.file);
+  if (r.data.rows > 0) fmt::print(" ({} rows, {} columns)", r.data.rows, r.data.columns);
+  fmt::print("\n");
+  if (r.running()) {
+    fmt::print("stopped   still running, or killed: go on with magva fit --resume\n");
+    return;
+  }
+  fmt::print("stopped   {}: {}\n", r.stopped, r.evidence);
+  fmt::print("ELBO      {} (standard error {})\n", r.elbo ? fmt::format("{:.3f}", *r.elbo) : "-",
+             number(r.elbo_se));
+  if (r.khat) fmt::print("k-hat     {:.2f}\n", *r.khat);
+  fmt::print("trusted   {}\n", r.trusted.value_or(false) ? "yes" : "no, see the warnings");
+  fmt::print("effort    {} iterations, {} gradient evaluations, {:.1f} s\n", r.iterations,
+             r.gradient_evaluations, r.seconds);
+}
+
+void print_factors(const FitRecord& r) {
+  fmt::print("\n{} family, rank {}", r.family, r.rank);
+  if (!r.factor_shares.empty()) {
+    fmt::print("; share of the variance of each factor:");
+    for (const double share : r.factor_shares) fmt::print(" {:.1f} %", 100 * share);
+  }
+  fmt::print("\n");
+}
+
+/// How clearly a parameter differs from zero, in its own sds.
+double distance(const ParameterSummary& p) { return p.sd > 0 ? std::abs(p.mean) / p.sd : 0; }
+
+std::size_t name_width(const std::vector<ParameterSummary>& parameters) {
+  std::size_t width = 9;
+  for (const auto& p : parameters) width = std::max(width, p.name.size());
+  return std::min<std::size_t>(width, 40);
+}
+
+void print_parameters(std::vector<ParameterSummary> parameters, std::size_t shown) {
+  const std::size_t all = parameters.size();
+  std::stable_sort(parameters.begin(), parameters.end(),
+                   [](const auto& a, const auto& b) { return distance(a) > distance(b); });
+  parameters.resize(std::min(shown, all));
+  const std::size_t width = name_width(parameters);
+  fmt::print("\n{}\n",
+             terminal::bold(stdout, fmt::format("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}", "parameter",
+                                                width, "mean", "sd", "5 %", "50 %", "95 %")));
+  for (const auto& p : parameters)
+    fmt::print("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}\n", p.name, width, number(p.mean), number(p.sd),
+               number(p.q05), number(p.q50), number(p.q95));
+  if (parameters.size() < all)
+    fmt::print("... and {} more: those with the largest |mean|/sd come first; --top {} shows all\n",
+               all - parameters.size(), all);
+}
+
+void print_remarks(const FitRecord& r) {
+  if (!r.notes.empty() || !r.warnings.empty()) fmt::print("\n");
+  for (const auto& note : r.notes) fmt::print("note: {}\n", note);
+  for (const auto& warning : r.warnings)
+    fmt::print("{} {}\n", terminal::warning_colour(stdout, "warning:"), warning);
+}
+
+int run(const options::Values& values) {
+  const auto folder = results::FitFolder::open(values.arguments.at(0));
+  const FitRecord record = results::load_record(folder.record());
+  print_head(record);
+  if (!record.running()) {
+    print_factors(record);
+    print_parameters(record.parameters, static_cast<std::size_t>(values.integer("top")));
+  }
+  print_remarks(record);
+  return kOk;
+}
+
+}  // namespace
+
+options::Command summary() {
+  return {
+      .name = "summary",
+      .summary = "show a fit as a table for people",
+      .description =
+          "Shows how the fit in FOLDER ended, how far to trust it, its factors, and its parameters, those "
+          "that differ most clearly from zero first.",
+      .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder}},
+      .groups = {{"Output",
+                  {{.name = "top",
+                    .value = "N",
+                    .standard = "20",
+                    .help = "how many parameters to show",
+                    .kind = options::ValueKind::integer,
+                    .check = options::integer_between(0, 1'000'000'000)}}}},
+      .examples = {{"the thirty clearest coefficients", "magva summary fit/ --top 30"}},
+      .run = run};
+}
+
+}  // namespace magva::commands

@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fitting/run.hpp"
+#include "fitting/watch.hpp"
+#include "magva/auto/constants.hpp"
+#include "magva/auto/fit_auto.hpp"
+#include "magva/diagnostics/pareto.hpp"
+
+namespace magva::fitting {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::optional<Index> rank(const options::Values& values, Index dimension) {
+  const std::string family = values.text("family");
+  if (family == "mean-field") return 0;
+  if (family == "full-rank") return dimension;
+  if (values.text("rank") == "auto") return std::nullopt;
+  return values.integer("rank");
+}
+
+AutoOptions auto_options(const options::Values& values, Index dimension) {
+  AutoOptions options;
+  options.rank = rank(values, dimension);
+  options.starts = static_cast<int>(values.integer("starts"));
+  options.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  options.threads = static_cast<int>(values.integer("threads"));
+  options.max_evaluations = values.given("evaluations")
+                                ? values.integer("evaluations")
+                                : constants::kEvaluations + constants::kEvaluationsPerParameter * dimension;
+  return options;
+}
+
+Json or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json details_of(const AutoResult& result) {
+  Json details = {{"rank_path", Json::array()}, {"starts", Json::array()}};
+  for (const auto& step : result.rank_path)
+    details["rank_path"].push_back({{"rank", step.rank}, {"gain", or_null(step.gain)}});
+  for (const auto& start : result.starts)
+    details["starts"].push_back({{"log_density", or_null(start.log_density)},
+                                 {"converged", start.converged},
+                                 {"elbo", or_null(start.elbo)}});
+  return details;
+}
+
+std::string family_of(const Gaussian& posterior) {
+  return posterior.is_dense() ? "full-rank" : posterior.rank() == 0 ? "mean-field" : "stiefel";
+}
+
+/// The optimiser knows only that it was told to stop; the watch knows why.
+void restate_stop(AutoResult& result, const Watch& watch) {
+  if (!watch.stopped() || result.stopped != StopReason::kInterrupted) return;
+  const std::string stale =
+      fmt::format("the fit has not converged ({}): {}", words(result.stopped), result.evidence);
+  result.stopped = *watch.stopped();
+  result.evidence = watch.evidence();
+  std::replace(
+      result.warnings.begin(), result.warnings.end(), stale,
+      fmt::format("the fit was stopped early ({}): more time or iterations would help", result.evidence));
+}
+
+/// What minibatches can only guess at.
+void judge_on_all_rows(AutoResult& result, const FitTask& task, const AutoOptions& options) {
+  if (&task.full_model == &task.model) return;
+  Evaluator evaluator(task.full_model, options.threads);
+  const ElboEstimate estimate =
+      estimate_elbo(evaluator, result.posterior, options.elbo_draws, options.seed + 1);
+  result.elbo = estimate.elbo;
+  result.elbo_se = estimate.se;
+  if (std::isfinite(estimate.elbo)) result.khat = pareto_khat(estimate.log_weights);
+}
+
+}  // namespace
+
+std::vector<std::string> default_problems(const options::Values& values, Index dimension) {
+  auto found = auto_options(values, dimension).problems(dimension);
+  const auto of_rules = [&](const std::string& option) {
+    found.push_back(fmt::format(
+        "the default optimiser has no {}: choose a --rule of the paper, or leave it out", option));
+  };
+  if (values.given("draws")) of_rules("--draws");
+  if (values.given("estimator")) of_rules("--estimator");
+  const std::string family = values.text("family");
+  if (family == "grassmann" || family == "vafc" || family == "fixed-rank") of_rules("--family " + family);
+  return found;
+}
+
+FitOutcome run_default(const FitTask& task) {
+  AutoOptions options = auto_options(task.values, task.model.dimension());
+  options.init = task.start;
+  Watch watch(task, options.max_evaluations / (2 * constants::kFewestPairs), {});
+  if (task.values.given("iterations")) watch.stop_after(task.values.integer("iterations"));
+  AutoResult result = fit_auto(
+      task.model, options, {[&](const AutoView& view) {
+        const Stage stage{fmt::format("{}, gradient", view.phase), view.gradient_evaluations,
+                          options.max_evaluations, false};
+        const IterationView iteration{view.iteration, view.gradient_evaluations, view.seconds, view.elbo};
+        return std::string_view(view.phase) == "refinement" ? watch(iteration, stage)
+                                                            : watch.prepare(iteration, stage);
+      }});
+  restate_stop(result, watch);
+  judge_on_all_rows(result, task, options);
+  FitResult fit{std::move(result.posterior), result.stopped,        result.evidence, result.iterations,
+                result.gradient_evaluations, result.rejected_draws, result.seconds};
+  const std::string family = family_of(fit.posterior);
+  return {std::move(fit),  result.elbo, result.elbo_se, result.khat,       result.trusted,
+          result.warnings, family,      watch.trace(),  details_of(result)};
+}
+
+}  // namespace magva::fitting

@@ -1,0 +1,72 @@
+#include "input/duplicate_columns.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <unordered_map>
+
+namespace magva::input {
+
+namespace {
+
+using Hash = std::uint64_t;
+
+/// Order matters, and both zeros are the same value.
+Hash mix(Hash hash, Hash position, double value) {
+  hash ^= std::bit_cast<Hash>(value + 0.0) + position * 0x9E3779B97F4A7C15ULL;
+  hash *= 0xFF51AFD7ED558CCDULL;
+  return hash ^ hash >> 32U;
+}
+
+std::vector<Hash> column_hashes(const RowMatrix& x) {
+  std::vector<Hash> hashes(static_cast<std::size_t>(x.cols()), 1);
+  for (Index row = 0; row < x.rows(); ++row)
+    for (Index column = 0; column < x.cols(); ++column) {
+      Hash& hash = hashes[static_cast<std::size_t>(column)];
+      hash = mix(hash, static_cast<Hash>(row), x(row, column));
+    }
+  return hashes;
+}
+
+std::vector<Hash> column_hashes(const SparseRowMatrix& x) {
+  std::vector<Hash> hashes(static_cast<std::size_t>(x.cols()), 1);
+  for (Index row = 0; row < x.rows(); ++row)
+    for (SparseRowMatrix::InnerIterator cell(x, row); cell; ++cell) {
+      Hash& hash = hashes[static_cast<std::size_t>(cell.col())];
+      hash = mix(hash, static_cast<Hash>(row), cell.value());
+    }
+  return hashes;
+}
+
+bool equal_columns(const RowMatrix& x, Index a, Index b) { return x.col(a) == x.col(b); }
+
+bool equal_columns(const SparseRowMatrix& x, Index a, Index b) {
+  for (Index row = 0; row < x.rows(); ++row)
+    if (x.coeff(row, a) != x.coeff(row, b)) return false;
+  return true;
+}
+
+template <class X>
+std::vector<Duplicate> find_duplicates(const X& x) {
+  const std::vector<Hash> hashes = column_hashes(x);
+  std::unordered_multimap<Hash, Index> first_columns;
+  std::vector<Duplicate> found;
+  for (Index column = 0; column < x.cols(); ++column) {
+    const auto [begin, end] = first_columns.equal_range(hashes[static_cast<std::size_t>(column)]);
+    auto same = begin;
+    while (same != end && !equal_columns(x, same->second, column)) ++same;
+    if (same != end) {
+      found.push_back({column, same->second});
+    } else {
+      first_columns.emplace(hashes[static_cast<std::size_t>(column)], column);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Duplicate> duplicate_columns(const RowMatrix& x) { return find_duplicates(x); }
+
+std::vector<Duplicate> duplicate_columns(const SparseRowMatrix& x) { return find_duplicates(x); }
+
+}  // namespace magva::input

@@ -1,0 +1,16 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "options/values.hpp"
+
+namespace magva::options {
+
+/// The values of one command from the words after its name. Throws UsageError with every fault that can be
+/// told, misspelt options with the nearest name. `wants_help` is set where --help was among them.
+Values parse(const Command& command, const std::vector<std::string>& words, bool& wants_help);
+
+/// The command that is called `word`; UsageError with the nearest name where there is none.
+const Command& find_command(const Program& program, const std::string& word);
+
+}  // namespace magva::options

@@ -1,0 +1,137 @@
+#include "report/figure.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "report/gnuplot.hpp"
+#include "report/page.hpp"
+#include "report/table.hpp"
+#include "results/text_file.hpp"
+
+namespace magva::report {
+
+namespace {
+
+constexpr const char* kStyle = R"(set encoding utf8
+set border 3 lc rgb '#555555'
+set tics nomirror tc rgb '#333333'
+set grid ytics lc rgb '#dddddd' lw 1 lt 1
+set key noopaque samplen 1.4 spacing 1.1 tc rgb '#222222'
+set datafile missing 'NaN'
+)";
+
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') out += '\'';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + "'";
+}
+
+void write_numbers(const Panel& panel, std::ostream& out) {
+  const auto at = [](const std::vector<double>& values, std::size_t i) {
+    return i < values.size() && std::isfinite(values[i]) ? fmt::format("{:.8g}", values[i])
+                                                         : std::string("NaN");
+  };
+  for (const Series& series : panel.series) {
+    out << "# " << series.title << ": x y low high\n";
+    for (std::size_t i = 0; i < series.x.size(); ++i)
+      out << at(series.x, i) << ' ' << at(series.y, i) << ' ' << at(series.low, i) << ' '
+          << at(series.high, i) << '\n';
+    out << "\n\n";
+  }
+}
+
+std::string plotted(const Series& series, const std::string& file, std::size_t index) {
+  const std::string data = fmt::format("{} index {}", quoted(file), index);
+  const std::string title = series.title.empty() ? "notitle" : "title " + quoted(series.title);
+  switch (series.mark) {
+    case Mark::line:
+      return fmt::format("{} using 1:2 with lines lw 2 lc rgb '{}' {}", data, series.colour, title);
+    case Mark::dashed:
+      return fmt::format("{} using 1:2 with lines lw 1.6 dt (8,5) lc rgb '{}' {}", data, series.colour,
+                         title);
+    case Mark::points:
+      return fmt::format("{} using 1:2 with points pt 7 ps .25 lc rgb '{}' {}", data, series.colour, title);
+    case Mark::steady_points:
+      return fmt::format("{} using 1:2 with linespoints pt 7 ps .7 lw 1.5 lc rgb '{}' {}", data,
+                         series.colour, title);
+    case Mark::band:
+      return fmt::format("{} using 1:3:4 with filledcurves fs transparent solid .28 noborder lc rgb '{}' {}",
+                         data, series.colour, title);
+    case Mark::interval:
+      return fmt::format("{} using 1:2:3:4 with xerrorbars pt 7 ps .5 lw 1.8 lc rgb '{}' {}", data,
+                         series.colour, title);
+  }
+  return {};
+}
+
+std::string range(const std::optional<Range>& range) {
+  return range ? fmt::format("[{:.8g}:{:.8g}]", range->first, range->second) : std::string("[*:*]");
+}
+
+std::string names_on_y(const Panel& panel) {
+  if (panel.y_names.empty()) return "set ytics auto\n";
+  std::string out;
+  for (std::size_t i = 0; i < panel.y_names.size(); ++i)
+    out += fmt::format("{}{} {}", i > 0 ? ", " : "", quoted(panel.y_names[i]), i + 1);
+  return fmt::format("set ytics ({}) noenhanced\nset yrange [{}:.3]\n", out,
+                     static_cast<double>(panel.y_names.size()) + .7);
+}
+
+std::string script(const Panel& panel) {
+  std::string out = fmt::format("set title {} tc rgb '#111111'\nset xlabel {}\nset ylabel {}\n",
+                                quoted(panel.title), quoted(panel.x_label), quoted(panel.y_label));
+  out += fmt::format("set xrange {}\nset yrange {}\n", range(panel.x_range), range(panel.y_range)) +
+         names_on_y(panel);
+  out += panel.key_below ? "set key below horizontal center\n" : "set key inside bottom right vertical\n";
+  std::string plot = "plot ";
+  for (std::size_t i = 0; i < panel.series.size(); ++i)
+    plot += (i > 0 ? ", \\\n  " : "") + plotted(panel.series[i], panel.name + ".dat", i);
+  const std::string size = fmt::format("{},{}", panel.width, panel.height);
+  out += fmt::format(
+             "set terminal svg size {} dynamic font 'sans-serif,12' background rgb 'white'\nset output {}\n",
+             size, quoted(panel.name + ".svg")) +
+         plot + "\n";
+  out += fmt::format(
+             "set terminal pngcairo size {},{} font 'sans,12' fontscale 2 linewidth 2 pointscale 2\nset "
+             "output {}\n",
+             2 * panel.width, 2 * panel.height, quoted(panel.name + ".png")) +
+         plot + "\nunset output\n";
+  return out;
+}
+
+}  // namespace
+
+std::string draw(const std::vector<Panel>& panels, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (const Panel& panel : panels)
+    results::write_text(folder / (panel.name + ".dat"),
+                        [&](std::ostream& out) { write_numbers(panel, out); });
+  const auto path = folder / "figures.gp";
+  results::write_text(path, [&](std::ostream& out) {
+    out << kStyle;
+    for (const Panel& panel : panels) out << '\n' << script(panel);
+  });
+  if (run_gnuplot(path) == GnuplotOutcome::missing)
+    return "gnuplot is not installed, so there are no figures: install Debian's gnuplot-nox and run the "
+           "command again";
+  return {};
+}
+
+std::string html(const std::vector<Panel>& panels, const std::filesystem::path& folder) {
+  std::string out = "<div class=\"panels\">\n";
+  for (const Panel& panel : panels) {
+    const auto picture = folder / (panel.name + ".svg");
+    out += std::filesystem::exists(picture)
+               ? fmt::format("<img alt=\"{}\" width=\"{}\" height=\"{}\" src=\"{}\">\n",
+                             escape_html(panel.description), panel.width, panel.height,
+                             data_uri("image/svg+xml", results::read_text(picture)))
+               : fmt::format("<p>({}: not drawn.)</p>\n", escape_html(panel.title));
+  }
+  return out + "</div>\n";
+}
+
+}  // namespace magva::report

@@ -1,0 +1,91 @@
+#include "results/fit_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "magva/error.hpp"
+#include "results/fit_record.hpp"
+#include "results/text_file.hpp"
+
+namespace magva::results {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_a_fit(const fs::path& folder) {
+  std::error_code error;
+  return fs::is_regular_file(folder / "fit.json", error) && is_fit_record(folder / "fit.json");
+}
+
+bool make_folder(const fs::path& path) {
+  std::error_code error;
+  const bool made = fs::create_directories(path, error);
+  if (error || !fs::is_directory(path))
+    throw IoError(fmt::format("cannot make the folder '{}': {}; choose another with --out", path.string(),
+                              error ? error.message() : "there is a file of that name"));
+  return made;
+}
+
+// What a killed run left half-written.
+void remove_partial_files(const fs::path& path) {
+  for (const auto& entry : fs::directory_iterator(path))
+    if (entry.path().extension() == ".part") fs::remove(entry.path());
+}
+
+// Better to know before the fit than after it.
+void try_to_write(const fs::path& path) {
+  const fs::path probe = path / "probe";
+  write_text(probe, [](std::ostream& out) { out << std::string(1 << 16, ' '); });
+  fs::remove(probe);
+}
+
+}  // namespace
+
+FitFolder FitFolder::create(const fs::path& path) {
+  const bool made = make_folder(path);
+  try {
+    if (!fs::is_empty(path) && !holds_a_fit(path))
+      throw UsageError(
+          fmt::format("the folder '{}' holds other files and no fit: choose a new or empty folder with --out",
+                      path.string()));
+    remove_partial_files(path);
+    try_to_write(path);
+  } catch (const fs::filesystem_error& error) {
+    throw IoError(fmt::format("cannot use the folder '{}': {}", path.string(), error.code().message()));
+  }
+  return {path, made};
+}
+
+FitFolder FitFolder::open(const fs::path& path) {
+  if (!fs::is_directory(path)) {
+    const bool file = fs::exists(path);
+    throw IoError(fmt::format(
+        "there is no fit at '{}': {}", path.string(),
+        file ? "it is a file; name the folder that 'magva fit' wrote" : "the folder does not exist"));
+  }
+  if (!holds_a_fit(path))
+    throw IoError(
+        fmt::format("there is no fit in '{}': it has no fit.json that 'magva fit' wrote", path.string()));
+  return {path, false};
+}
+
+bool FitFolder::has_checkpoint() const { return fs::is_regular_file(checkpoint()); }
+
+void FitFolder::clear() const {
+  for (const auto& file : {trace(), posterior(), model(), checkpoint()}) {
+    std::error_code ignored;
+    fs::remove(file, ignored);
+  }
+}
+
+void FitFolder::abandon() const {
+  std::error_code ignored;
+  if (!made_) return;
+  clear();
+  fs::remove(record(), ignored);
+  fs::remove(path_, ignored);  // which fails where it is not empty
+}
+
+}  // namespace magva::results

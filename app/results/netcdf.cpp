@@ -1,0 +1,162 @@
+#include "results/netcdf.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <netcdf.h>
+
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "magva/error.hpp"
+#include "results/variables.hpp"
+#include "results/whole_file.hpp"
+#include "version.hpp"
+
+namespace magva::results {
+namespace {
+
+void check(int status, const char* what) {
+  if (status != NC_NOERR) throw IoError(fmt::format("NetCDF cannot {}: {}.", what, nc_strerror(status)));
+}
+
+class NetcdfFile {
+ public:
+  explicit NetcdfFile(const std::filesystem::path& file) {
+    check(nc_create(file.c_str(), NC_NETCDF4 | NC_CLOBBER, &id_), "create the file");
+  }
+  ~NetcdfFile() {
+    if (id_ >= 0) nc_close(id_);
+  }
+  NetcdfFile(const NetcdfFile&) = delete;
+  NetcdfFile& operator=(const NetcdfFile&) = delete;
+
+  int id() const { return id_; }
+  void close() {
+    const int id = id_;
+    id_ = -1;
+    check(nc_close(id), "close the file");
+  }
+
+ private:
+  int id_ = -1;
+};
+
+/// A group with the dimensions chain and draw, which every InferenceData group has.
+class Group {
+ public:
+  Group(int file, const char* name, Index draws) : draws_(static_cast<std::size_t>(draws)) {
+    check(nc_def_grp(file, name, &id_), "make a group");
+    chain_ = dimension("chain", 1);
+    draw_ = dimension("draw", draws_);
+    coordinate("chain", chain_, 1);
+    coordinate("draw", draw_, draws_);
+  }
+
+  void attribute(const char* name, const std::string& text) {
+    check(nc_put_att_text(id_, NC_GLOBAL, name, text.size(), text.c_str()), "write an attribute");
+  }
+
+  /// `values` runs over draws, then elements, last index fastest.
+  void variable(const std::string& name, const std::vector<std::size_t>& shape,
+                const std::vector<double>& values) {
+    std::vector<int> dimensions = {chain_, draw_};
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const auto own = fmt::format("{}_dim_{}", name, d);
+      dimensions.push_back(dimension(own, shape[d]));
+      coordinate(own, dimensions.back(), shape[d]);
+    }
+    const int id = define(name, NC_DOUBLE, dimensions);
+    check(nc_put_var_double(id_, id, values.data()), "write draws");
+  }
+
+ private:
+  int dimension(const std::string& name, std::size_t size) {
+    int id = 0;
+    check(nc_def_dim(id_, name.c_str(), size, &id), "define a dimension");
+    return id;
+  }
+  int define(const std::string& name, nc_type type, const std::vector<int>& dimensions) {
+    int id = 0;
+    check(nc_def_var(id_, name.c_str(), type, static_cast<int>(dimensions.size()), dimensions.data(), &id),
+          "define a variable");
+    return id;
+  }
+  /// 0, 1, ... along a dimension.
+  void coordinate(const std::string& name, int dimension, std::size_t size) {
+    std::vector<long long> values(size);
+    std::iota(values.begin(), values.end(), 0LL);
+    check(nc_put_var_longlong(id_, define(name, NC_INT64, {dimension}), values.data()), "write a coordinate");
+  }
+
+  int id_ = 0;
+  int chain_ = 0;
+  int draw_ = 0;
+  std::size_t draws_;
+};
+
+/// Names that NetCDF accepts: no slash, and not the name of a dimension or of a variable before it.
+class Names {
+ public:
+  std::string accept(std::string name) {
+    std::replace(name.begin(), name.end(), '/', '_');
+    while (!taken_.insert(name).second) name += '_';
+    return name;
+  }
+
+ private:
+  std::set<std::string> taken_ = {"chain", "draw"};
+};
+
+std::vector<double> in_netcdf_order(const Variable& variable, const Matrix& values) {
+  std::vector<double> out;
+  out.reserve(variable.rows.size() * static_cast<std::size_t>(values.cols()));
+  for (Index s = 0; s < values.cols(); ++s) {
+    for (const Index row : variable.rows) out.push_back(values(row, s));
+  }
+  return out;
+}
+
+void describe(Group& group, const Origin& origin) {
+  group.attribute("created_at", fmt::format("{:%Y-%m-%dT%H:%M:%S}+00:00", fmt::gmtime(std::time(nullptr))));
+  group.attribute("inference_library", "magva");
+  group.attribute("inference_library_version", version());
+  group.attribute("model_name", origin.model);
+  group.attribute("approximation", origin.family);
+  group.attribute("seed", std::to_string(origin.seed));
+}
+
+void write_posterior(int file, const Draws& draws, const Origin& origin) {
+  Group posterior(file, "posterior", draws.size());
+  describe(posterior, origin);
+  Names names;
+  for (const auto& variable : group_variables(draws.names)) {
+    posterior.variable(names.accept(variable.name), variable.shape, in_netcdf_order(variable, draws.values));
+  }
+}
+
+void write_sample_stats(int file, const Draws& draws, const Origin& origin) {
+  Group stats(file, "sample_stats", draws.size());
+  describe(stats, origin);
+  const auto column = [&](const char* name, const Vector& values) {
+    stats.variable(name, {}, std::vector<double>(values.begin(), values.end()));
+  };
+  column("lp", draws.lp);
+  column("log_p", draws.log_p);
+  column("log_g", draws.log_g);
+}
+
+}  // namespace
+
+void write_netcdf(const std::filesystem::path& file, const Draws& draws, const Origin& origin) {
+  WholeFile whole(file);
+  NetcdfFile netcdf(whole.temporary());
+  write_posterior(netcdf.id(), draws, origin);
+  write_sample_stats(netcdf.id(), draws, origin);
+  netcdf.close();
+  whole.commit();
+}
+
+}  // namespace magva::results

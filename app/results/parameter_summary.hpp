@@ -1,0 +1,29 @@
+#pragma once
+// Mean, sd and quantiles of what a fit is about, on the user's scale.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "magva/posterior.hpp"
+#include "source/model_source.hpp"
+
+namespace magva::results {
+
+struct ParameterSummary {
+  std::string name;
+  double mean, sd, q05, q50, q95;
+};
+
+struct PosteriorSummary {
+  std::vector<ParameterSummary> parameters;
+  Index draws = 0;   ///< from which those that are no coordinates were computed; 0 where all are
+  Index failed = 0;  ///< draws that the model could not report
+};
+
+/// Coordinates of theta have exact Gaussian marginals; everything else is summarised from draws.
+PosteriorSummary summarise(const source::ModelSource& source, const Gaussian& posterior, std::uint64_t seed);
+
+/// The quantile of sorted values by linear interpolation (type 7 of Hyndman & Fan).
+double quantile(const std::vector<double>& sorted, double probability);
+
+}  // namespace magva::results

@@ -1,0 +1,19 @@
+#pragma once
+// What standard output and standard error are connected to.
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace magva::terminal {
+
+bool is_terminal(std::FILE* stream);
+/// Columns of the terminal, or 80.
+int width(std::FILE* stream);
+/// Bold where the stream is a terminal and NO_COLOR is not set, plain otherwise.
+std::string bold(std::FILE* stream, std::string_view text);
+std::string warning_colour(std::FILE* stream, std::string_view text);
+
+/// IoError where what was written to standard output did not arrive.
+void flush_output();
+
+}  // namespace magva::terminal

@@ -1,0 +1,66 @@
+#include "experiments/folds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "magva/error.hpp"
+#include "results/text_file.hpp"
+
+namespace magva::experiments {
+
+std::vector<int> stratified_folds(ConstVectorRef classes, int folds, std::uint64_t seed) {
+  std::vector<int> out(static_cast<std::size_t>(classes.size()));
+  std::mt19937_64 generator(seed);
+  std::size_t dealt = 0;
+  for (const double label : {0., 1.}) {
+    std::vector<std::size_t> rows;
+    for (Index i = 0; i < classes.size(); ++i)
+      if (classes(i) == label) rows.push_back(static_cast<std::size_t>(i));
+    for (std::size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[generator() % i]);
+    for (const std::size_t row : rows) out[row] = static_cast<int>(dealt++ % static_cast<std::size_t>(folds));
+  }
+  return out;
+}
+
+std::vector<int> read_folds(const std::filesystem::path& path, Index rows) {
+  std::istringstream lines(results::read_text(path));
+  std::string line;
+  std::getline(lines, line);
+  std::vector<int> out;
+  while (std::getline(lines, line)) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty()) continue;
+    int fold = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), fold);
+    if (error != std::errc() || end != line.data() + line.size() || fold < 1 || fold > 1000)
+      throw DataError(fmt::format("{}, line {}: '{}' is no fold, which is a number from 1 to 1000",
+                                  path.string(), out.size() + 2, line.substr(0, 40)));
+    out.push_back(fold - 1);
+  }
+  if (static_cast<Index>(out.size()) != rows)
+    throw DataError(
+        fmt::format("{} has {} folds below its header and the data have {} rows: there must be one a row",
+                    path.string(), out.size(), rows));
+  const std::set<int> used(out.begin(), out.end());
+  if (used.size() < 2 || *used.rbegin() != static_cast<int>(used.size()) - 1)
+    throw DataError(
+        fmt::format("the folds in {} must be numbered 1, 2, ... without a gap, and there must be two or more",
+                    path.string()));
+  return out;
+}
+
+int fold_count(const std::vector<int>& folds) { return *std::max_element(folds.begin(), folds.end()) + 1; }
+
+FoldRows rows_of(const std::vector<int>& folds, int fold) {
+  FoldRows out;
+  for (std::size_t i = 0; i < folds.size(); ++i)
+    (folds[i] == fold ? out.test : out.training).push_back(static_cast<Index>(i));
+  return out;
+}
+
+}  // namespace magva::experiments

@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include "experiments/data_files.hpp"
+#include "experiments/leukemia.hpp"
+#include "input/design.hpp"
+#include "input/read_table.hpp"
+
+namespace magva::experiments {
+
+namespace {
+
+struct Samples {
+  RowMatrix x;
+  Vector y;
+};
+
+// Columns that are constant in training would be dropped by the general design code; here every probe stays.
+Samples from_csv(const std::filesystem::path& path) {
+  const input::Table table = input::read_table(path.string());
+  const input::Column* label = table.find("label");
+  if (label == nullptr || label->kind != input::ColumnKind::text)
+    throw DataError(fmt::format("{} has no text column 'label' with the classes ALL and AML", path.string()));
+  Samples out{RowMatrix::Ones(table.rows, static_cast<Index>(table.columns.size())), Vector(table.rows)};
+  Index j = 1;
+  for (const input::Column& column : table.columns)
+    if (&column != label) out.x.col(j++) = column.values.vector();
+  for (Index i = 0; i < table.rows; ++i) out.y(i) = label->text(i) == "ALL" ? 1 : 0;
+  return out;
+}
+
+Samples from_libsvm(const std::filesystem::path& path, Index features) {
+  input::ReadOptions options;
+  options.format = input::Format::libsvm;
+  const input::Table table = input::read_table(path.string(), options);
+  const auto& sparse = *table.features;
+  const Index width = std::max(features, static_cast<Index>(sparse.cols()));
+  Samples out{RowMatrix::Zero(table.rows, width + 1), Vector(table.rows)};
+  out.x.col(0).setOnes();
+  out.x.block(0, 1, table.rows, sparse.cols()) = RowMatrix(sparse);
+  // LIBSVM's collection codes ALL, the larger class, as -1.
+  for (Index i = 0; i < table.rows; ++i) out.y(i) = table.columns[0].values[i] < 0 ? 1 : 0;
+  return out;
+}
+
+LeukemiaData checked(Samples training, Samples test, const std::filesystem::path& source) {
+  if (training.x.cols() != test.x.cols())
+    throw DataError(
+        fmt::format("the leukemia files in {} have {} training and {} test columns: they must agree",
+                    source.parent_path().string(), training.x.cols() - 1, test.x.cols() - 1));
+  if (!training.x.allFinite() || !test.x.allFinite())
+    throw DataError(
+        fmt::format("the leukemia files in {} have missing cells", source.parent_path().string()));
+  return {std::move(training.x), std::move(test.x), std::move(training.y), std::move(test.y),
+          source.filename().string()};
+}
+
+}  // namespace
+
+LeukemiaData read_leukemia(const std::filesystem::path& folder) {
+  const auto csv = find_data(folder, "leukemia_train_std.csv"),
+             csv_test = find_data(folder, "leukemia_test_std.csv");
+  if (csv && csv_test) return checked(from_csv(*csv), from_csv(*csv_test), *csv);
+  const auto libsvm = find_data(folder, "leu"), libsvm_test = find_data(folder, "leu.t");
+  if (libsvm && libsvm_test) {
+    Samples training = from_libsvm(*libsvm, 0);
+    Samples test = from_libsvm(*libsvm_test, training.x.cols() - 1);
+    return checked(std::move(training), std::move(test), *libsvm);
+  }
+  throw MissingData(
+      "leukemia: the data are not here; put LIBSVM's files 'leu' and 'leu.t', unpacked, into a folder and "
+      "name it with "
+      "--data or MAGVA_DATA (the README says where to get them)");
+}
+
+}  // namespace magva::experiments

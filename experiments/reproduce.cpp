@@ -1,0 +1,98 @@
+#include "experiments/reproduce.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "magva/error.hpp"
+#include "report/page.hpp"
+#include "results/text_file.hpp"
+
+namespace magva::experiments {
+
+namespace {
+
+constexpr const char* kLead =
+    "<p>The experiments of the paper on Gaussian variational approximations with low-rank factors on Stiefel "
+    "and Grassmann "
+    "manifolds, run again by magva. Beside each of our figures stands the paper's, and a plain word where "
+    "they differ. "
+    "The numbers behind every figure lie beside this page, in one folder an experiment.</p>\n";
+
+Outcome run_one(const std::string& name, const ReproduceOptions& options, const Console& console) {
+  const auto experiment = make_experiment(name, options);
+  const auto folder = options.out / name;
+  Journal journal(folder / "runs.jsonl", experiment->settings());
+  if (journal.replaced())
+    console.say(fmt::format("{}: the runs in {} were made with other settings and are replaced", name,
+                            folder.string()));
+  if (journal.taken_up() > 0)
+    console.say(fmt::format("{}: {} finished runs are taken over from {}", name, journal.taken_up(),
+                            folder.string()));
+  const bool complete =
+      run_all(experiment->runs(), journal, options.threads, console.stop,
+              [&](std::size_t done, std::size_t all) { console.progress(name, done, all); });
+  if (!complete) return Outcome::interrupted;
+  for (const std::string& sentence : experiment->write(journal, folder)) console.say(sentence);
+  return Outcome::done;
+}
+
+}  // namespace
+
+std::vector<std::string> ReproduceOptions::problems() const {
+  std::vector<std::string> found;
+  const auto require = [&](bool fine, const char* option, double value, const char* rule) {
+    if (!fine) found.push_back(fmt::format("{} is {} and must be {}", option, value, rule));
+  };
+  if (repetitions)
+    require(*repetitions >= 1 && *repetitions <= 10'000, "--repetitions", static_cast<double>(*repetitions),
+            "between 1 and 10000");
+  if (iterations)
+    require(*iterations >= 10 && *iterations <= 10'000'000, "--iterations", static_cast<double>(*iterations),
+            "between 10 and 10000000");
+  require(threads >= 1 && threads <= 1024, "--threads", threads, "between 1 and 1024");
+  require(outlier_scale > 0 && std::isfinite(outlier_scale), "--a", outlier_scale, "positive");
+  require(noise_sd > 0 && std::isfinite(noise_sd), "--sigma", noise_sd, "positive");
+  return found;
+}
+
+const std::vector<std::string>& experiment_names() {
+  static const std::vector<std::string> names{"simulation", "ionosphere", "leukemia"};
+  return names;
+}
+
+std::unique_ptr<Experiment> make_experiment(const std::string& name, const ReproduceOptions& options) {
+  if (name == "simulation") return make_simulation(options);
+  if (name == "ionosphere") return make_ionosphere(options);
+  if (name == "leukemia") return make_leukemia(options);
+  throw UsageError(fmt::format("there is no experiment '{}': choose {} or all", name,
+                               fmt::join(experiment_names(), ", ")));
+}
+
+Outcome reproduce(const std::vector<std::string>& names, const ReproduceOptions& options,
+                  const Console& console) {
+  if (const auto found = options.problems(); !found.empty())
+    throw UsageError(fmt::format("{}", fmt::join(found, "; ")));
+  Outcome outcome = Outcome::done;
+  for (const std::string& name : names) {
+    try {
+      if (run_one(name, options, console) == Outcome::interrupted) return Outcome::interrupted;
+      write_report(options.out);
+    } catch (const MissingData& missing) {
+      console.say(missing.what());
+      outcome = Outcome::something_missing;
+    }
+  }
+  return outcome;
+}
+
+void write_report(const std::filesystem::path& out) {
+  report::PageText text{.title = "The paper, reproduced", .lead = kLead, .body = {}};
+  for (const std::string& name : experiment_names())
+    if (const auto section = out / name / "section.html"; std::filesystem::exists(section))
+      text.body.push_back(results::read_text(section));
+  report::save_page(text, out / "report.html");
+}
+
+}  // namespace magva::experiments

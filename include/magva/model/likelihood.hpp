@@ -1,0 +1,92 @@
+#pragma once
+// p(y | eta) for one observation with linear predictor eta, and what a regression needs to know about it.
+#include <array>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "magva/types.hpp"
+
+namespace magva {
+
+/// What a likelihood needs of its own parameter, worked out once per draw.
+struct Shape {
+  double precision = 1.0;  ///< 1 / sigma^2
+  double log_scale = 0.0;  ///< log sigma
+};
+
+/// Responses and weights of a block of rows. `rows` is a multiple of 8: the rows that fill up the last block
+/// have weight 0.
+struct ResponseBlock {
+  const double* response;
+  const double* weight;
+  Index rows;
+};
+
+/// One draw's sums over rows, in eight parts that are added up once all blocks are done: the rows i, i + 8,
+/// ... each.
+struct BlockSums {
+  std::array<double, 8> log_likelihood{};
+  std::array<double, 8> nuisance_gradient{};
+};
+
+/// A likelihood that is a product over observations. At most one parameter of its own, an unconstrained
+/// coordinate (log sigma), which is the last coordinate of the model.
+class Likelihood {
+ public:
+  virtual ~Likelihood() = default;
+
+  /// One sentence for each fault of the responses, none if they can be used.
+  virtual std::vector<std::string> problems(ConstVectorRef response) const = 0;
+  /// sum_i w_i c(y_i), with c(y) the part of log p(y | eta) that depends on no parameter.
+  virtual double constant(ConstVectorRef response, ConstVectorRef weight) const = 0;
+  /// Where the intercept alone would be: the link of the weighted mean response.
+  virtual double intercept_start(ConstVectorRef response, ConstVectorRef weight) const = 0;
+
+  virtual bool has_nuisance() const { return false; }
+  virtual std::string nuisance_name() const { return {}; }
+  virtual double nuisance_start(ConstVectorRef /*response*/, ConstVectorRef /*weight*/) const { return 0.0; }
+  /// Log prior density of the coordinate, Jacobian included; adds its derivative to `gradient`.
+  virtual double nuisance_prior(double /*value*/, double& /*gradient*/) const { return 0.0; }
+  virtual Shape shape(double /*nuisance*/) const { return {}; }
+
+  /// Column s of `eta` (leading dimension `stride`) holds the linear predictors of draw s and is overwritten
+  /// with the weighted derivatives d log p / d eta; adds the weighted sums of draw s to sums[s], without the
+  /// constant.
+  virtual void evaluate_block(const ResponseBlock& block, double* eta, Index stride, Index draws,
+                              const Shape* shapes, BlockSums* sums) const = 0;
+  /// log p(y_i | eta_i), constants included; `eta` is overwritten.
+  virtual void log_density(ConstVectorRef response, VectorRef eta, const Shape& shape) const = 0;
+
+  /// E[y | eta].
+  virtual double mean(double eta) const = 0;
+  /// A draw of y given eta.
+  virtual double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const = 0;
+};
+
+/// y in {0, 1}, P(y = 1) = 1 / (1 + exp(-eta)).
+std::shared_ptr<const Likelihood> bernoulli_logit();
+
+/// y a count, y ~ Poisson(exp(eta)).
+std::shared_ptr<const Likelihood> poisson_log();
+
+/// y ~ N(eta, sigma^2) with sigma unknown, coordinate log sigma, sigma ~ half-Cauchy(0, scale): weak on the
+/// scale of the response, and it keeps the posterior proper where the columns could fit the data exactly.
+std::shared_ptr<const Likelihood> gaussian(double sigma_prior_scale);
+
+/// y ~ N(eta, sigma^2) with sigma known.
+std::shared_ptr<const Likelihood> gaussian_known_noise(double sigma);
+
+struct OutlierMixtureOptions {
+  double outlier_share = 0.05;     ///< probability of an outlier
+  double outlier_variance = 10.0;  ///< its variance over sigma^2
+  double alpha0 = 0.01;            ///< sigma^2 ~ inverse gamma(shape alpha0,
+  double beta0 = 0.01;             ///<   scale beta0)
+  std::vector<std::string> problems() const;
+};
+
+/// y ~ (1 - p) N(eta, sigma^2) + p N(eta, c sigma^2), coordinate log sigma^2: the paper's robust regression.
+std::shared_ptr<const Likelihood> outlier_mixture(const OutlierMixtureOptions& options);
+
+}  // namespace magva

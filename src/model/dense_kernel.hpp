@@ -1,0 +1,156 @@
+#pragma once
+// Products with dense rows. A tile of rows and draws is held in registers, so that each number of the design
+// is loaded once per tile of draws. Every sum is formed in one order, whatever the tile: over columns in one
+// pack of accumulators per (row, draw), over rows one after the other.
+//
+// Columns beyond a multiple of the pack's width are taken as one more pack that ends at the last column: it
+// overlaps the pack before it, and the packed coefficients have zeros where it does.
+#include <algorithm>
+
+#include "design_kernel.hpp"
+#include "pack.hpp"
+
+namespace magva::detail {
+
+template <class Scalar, class P>
+class DenseKernel final : public DesignKernel {
+ public:
+  DenseKernel(DenseRows<Scalar> x, const Design& design)
+      : DesignKernel(design), x_(x), whole_(x.cols / kWidth<P> * kWidth<P>), column_(padded(x.cols)) {}
+
+  Index block_rows() const override {
+    constexpr Index kBlockBytes = 32768;  // a first-level cache
+    const Index row_bytes = std::max<Index>(1, x_.cols * static_cast<Index>(sizeof(Scalar)));
+    return std::clamp<Index>(kBlockBytes / row_bytes / kPadding, 1, 16) * kPadding;
+  }
+
+  Index packed_size(Index draws) const override { return column_ * draws; }
+
+  void pack(const double* coefficients, Index draw, Index, double* packed) const override {
+    double* column = packed + draw * column_;
+    std::copy_n(coefficients, whole_, column);
+    const Index rest = x_.cols - whole_;
+    if (rest == 0) return;
+    std::fill_n(column + whole_, kWidth<P> - rest, 0.0);
+    std::copy_n(coefficients + whole_, rest, column + whole_ + kWidth<P> - rest);
+  }
+
+  void unpack(const double* packed, Index draw, Index, double* gradient) const override {
+    const double* column = packed + draw * column_;
+    std::copy_n(column, whole_, gradient);
+    const Index rest = x_.cols - whole_;
+    std::copy_n(column + whole_ + kWidth<P> - rest, rest, gradient + whole_);
+  }
+
+  void multiply(const RowBlock& block, const double* packed, Index draws, double* eta,
+                Index stride) const override {
+    Index s = 0;
+    for (; s + kDrawTile <= draws; s += kDrawTile)
+      multiply_draws<4, kDrawTile>(block, packed + s * column_, eta + s * stride, stride);
+    for (; s < draws; ++s) multiply_draws<8, 1>(block, packed + s * column_, eta + s * stride, stride);
+  }
+
+  void accumulate(const RowBlock& block, const double* residual, Index stride, Index draws,
+                  double* packed_gradient) const override {
+    Index s = 0;
+    for (; s + kDrawTile <= draws; s += kDrawTile)
+      accumulate_draws<4, kDrawTile>(block, residual + s * stride, stride, packed_gradient + s * column_);
+    for (; s < draws; ++s)
+      accumulate_draws<8, 1>(block, residual + s * stride, stride, packed_gradient + s * column_);
+  }
+
+ private:
+  /// Where a tile's rows are.
+  template <int R>
+  struct TileRows {
+    TileRows(const DenseRows<Scalar>& x, const RowBlock& block, Index first) {
+      for (int r = 0; r < R; ++r) at[r] = x.data + block.row(first + r) * x.stride;
+    }
+    const Scalar* at[R];
+  };
+
+  /// Tiles of R rows, then one each of R / 2, R / 4, ... for the rest.
+  template <int R, class Tile>
+  static void for_each_tile(Index rows, Tile&& tile, Index first = 0) {
+    for (; first + R <= rows; first += R) tile(std::integral_constant<int, R>{}, first);
+    if constexpr (R > 1) for_each_tile<R / 2>(rows, tile, first);
+  }
+
+  /// Numbers that meet several draws are worth a register; for one draw they had better be an operand in
+  /// memory.
+  template <int S>
+  static P load_for(const Scalar* from) {
+    if constexpr (S > 1) return in_register(load<P>(from));
+    return load<P>(from);
+  }
+
+  template <int R, int S>
+  void multiply_draws(const RowBlock& block, const double* packed, double* eta, Index stride) const {
+    for_each_tile<R>(block.size, [&](auto rows, Index i) {
+      multiply_tile<rows, S>({x_, block, i}, packed, eta + i, stride);
+    });
+  }
+
+  template <int R, int S>
+  void multiply_tile(const TileRows<R>& rows, const double* packed, double* eta, Index stride) const {
+    const Index end = x_.cols;
+    const Index last = x_.cols - kWidth<P>;
+    const Index column = column_;
+    P sums[S * R];
+    unroll<S * R>([&](auto i) __attribute__((always_inline)) { sums[i] = P{}; });
+    for (Index j = 0; j < end; j += kWidth<P>) {
+      const Index at = std::min(j, last);
+      P beta[S];
+      unroll<S>([&](auto s) __attribute__((always_inline)) {
+        beta[s] = in_register(load<P>(packed + s * column + j));
+      });
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        const P x = load_for<S>(rows.at[r] + at);
+        unroll<S>([&](auto s) __attribute__((always_inline)) {
+          sums[s * R + r] = multiply_add(x, beta[s], sums[s * R + r]);
+        });
+      });
+    }
+    double totals[S * R];
+    add_up_each(sums, totals);
+    for (int s = 0; s < S; ++s) std::copy_n(totals + s * R, R, eta + s * stride);
+  }
+
+  template <int R, int S>
+  void accumulate_draws(const RowBlock& block, const double* residual, Index stride, double* packed) const {
+    for_each_tile<R>(block.size, [&](auto rows, Index i) {
+      accumulate_tile<rows, S>({x_, block, i}, residual + i, stride, packed);
+    });
+  }
+
+  template <int R, int S>
+  void accumulate_tile(const TileRows<R>& rows, const double* residual, Index stride, double* packed) const {
+    const Index end = x_.cols;
+    const Index last = x_.cols - kWidth<P>;
+    const Index column = column_;
+    P weights[S * R];
+    unroll<S>([&](auto s) __attribute__((always_inline)) {
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        weights[s * R + r] = fill<P>(residual[s * stride + r]);
+      });
+    });
+    for (Index j = 0; j < end; j += kWidth<P>) {
+      const Index at = std::min(j, last);
+      P sums[S];
+      unroll<S>([&](auto s) __attribute__((always_inline)) { sums[s] = load<P>(packed + s * column + j); });
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        const P x = load_for<S>(rows.at[r] + at);
+        unroll<S>([&](auto s) __attribute__((always_inline)) {
+          sums[s] = multiply_add(x, weights[s * R + r], sums[s]);
+        });
+      });
+      unroll<S>([&](auto s) __attribute__((always_inline)) { store(packed + s * column + j, sums[s]); });
+    }
+  }
+
+  DenseRows<Scalar> x_;
+  Index whole_;   // columns in whole packs
+  Index column_;  // length of a draw's packed column
+};
+
+}  // namespace magva::detail

@@ -1,0 +1,100 @@
+import math
+import unittest
+
+from harness import DATA, SHORT, USAGE, Case
+
+
+class Draws(Case):
+    def setUp(self):
+        super().setUp()
+        self.logistic_table()
+        self.succeeds("fit", "data.csv", "--response", "y", "--rule", "adadelta-stable", "--rank", 2, "--out", "fit")
+
+    def test_names_and_moments(self):
+        self.succeeds("draws", "fit", "-n", 2000, "--out", "d.csv")
+        rows = self.rows("d.csv")
+        self.assertEqual(len(rows), 2000)
+        parameters = self.record()["parameters"]
+        self.assertEqual(list(rows[0]), [p["name"] for p in parameters])
+        for p in parameters:
+            values = [float(row[p["name"]]) for row in rows]
+            mean = sum(values) / len(values)
+            self.assertLess(abs(mean - p["mean"]), 5 * p["sd"] / math.sqrt(2000))  # five standard errors
+
+    def test_a_seed_gives_the_same_draws_however_many(self):
+        few = self.succeeds("draws", "fit", "-n", 5, "--seed", 11).stdout.splitlines()
+        many = self.succeeds("draws", "fit", "-n", 50, "--seed", 11).stdout.splitlines()
+        self.assertEqual(few, many[:6])
+
+    def test_log_densities(self):
+        self.succeeds("draws", "fit", "-n", 1000, "--log-density", "--out", "d.csv")
+        rows = self.rows("d.csv")
+        self.assertEqual(list(rows[0])[:2], ["log_q", "log_p"])
+        ratio = [float(r["log_p"]) - float(r["log_q"]) for r in rows]
+        elbo = sum(ratio) / len(ratio)
+        error = math.sqrt(sum((x - elbo) ** 2 for x in ratio) / len(ratio) / len(ratio))
+        record = self.record()
+        self.assertLess(abs(elbo - record["elbo"]), 5 * math.hypot(error, record["elbo_se"]))
+
+    def test_log_densities_need_the_data_of_the_fit(self):
+        with open(self.folder / "data.csv", "a") as file:
+            file.write("1,1,1,red,yes\n")
+        self.fails(DATA, "draws", "fit", "--log-density", says="data.csv")
+        self.succeeds("draws", "fit", "-n", 3)
+
+    def test_moved_data(self):
+        (self.folder / "data.csv").rename(self.folder / "moved.csv")
+        self.fails(74, "draws", "fit", "--log-density", says="data.csv")
+        self.succeeds("draws", "fit", "-n", 3, "--log-density", "--data-file", "moved.csv")
+
+    def test_formats_for_other_programs(self):
+        self.fails(USAGE, "draws", "fit", "--format", "netcdf", says="--out")
+        self.succeeds("draws", "fit", "-n", 4, "--format", "netcdf", "--out", "d.nc")
+        self.assertEqual((self.folder / "d.nc").read_bytes()[1:4], b"HDF")
+        self.succeeds("draws", "fit", "-n", 4, "--format", "cmdstan-csv", "--out", "d.csv")
+        lines = [line for line in (self.folder / "d.csv").read_text().splitlines() if not line.startswith("#")]
+        self.assertTrue(lines[0].startswith("lp__,"))
+        self.assertEqual(len(lines), 5)
+
+    def test_horseshoe_draws_are_coefficients(self):
+        self.succeeds("fit", "data.csv", "--response", "y", "--prior", "horseshoe", *SHORT, "--out", "h")
+        self.succeeds("draws", "h", "-n", 10, "--out", "h.csv")
+        self.assertEqual(list(self.rows("h.csv")[0]), [p["name"] for p in self.record("h")["parameters"]])
+        self.assertTrue(all(float(r["tau"]) > 0 for r in self.rows("h.csv")))
+
+
+class Compare(Case):
+    def test_a_fit_with_itself_and_with_another(self):
+        self.logistic_table()
+        for folder, rank in (("one", 1), ("two", 2), ("full", 0)):
+            family = ["--family", "full-rank"] if folder == "full" else ["--rank", rank]
+            self.succeeds("fit", "data.csv", "--response", "y", "--rule", "adadelta-stable", *family, "--out", folder)
+        same = self.succeeds("compare", "one", "one").stdout
+        self.assertIn("ELBO difference      0.000", same)
+        self.assertRegex(same, r"KL\(first \|\| second\)  -?\d(\.\d+)?e-1\d|KL\(first \|\| second\)  0")
+        other = self.succeeds("compare", "one", "two", "--top", 2).stdout
+        for part in ("ELBO difference", "standard error", "KL(second || first)", "largest differences of the mean",
+                     "largest differences of the sd", "angles between the factor subspaces"):
+            self.assertIn(part, other)
+        self.assertIn("no factors", self.succeeds("compare", "one", "full").stdout)
+
+    def test_different_models_are_refused(self):
+        self.logistic_table()
+        self.succeeds("fit", "data.csv", "--response", "y", *SHORT, "--out", "one")
+        self.succeeds("fit", "data.csv", "--response", "y", "--exclude", "a", *SHORT, "--out", "two")
+        self.fails(DATA, "compare", "one", "two", says=["6", "5"])
+
+
+class Summary(Case):
+    def test_says_what_there_is(self):
+        self.logistic_table()
+        self.succeeds("fit", "data.csv", "--response", "y", *SHORT, "--out", "fit")
+        text = self.succeeds("summary", "fit", "--top", 2).stdout
+        for part in ("logistic regression", "data.csv", "120 rows", "iteration limit", "ELBO", "rank 1",
+                     "share of the variance", "parameter", "and 4 more", "note:"):
+            self.assertIn(part, text)
+        self.assertNotIn("\033", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

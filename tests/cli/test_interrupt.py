@@ -1,0 +1,174 @@
+"""Ctrl-C, kill -9 and what --resume makes of it; what is shown on a terminal and elsewhere."""
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import DATA, NOT_TRUSTED, PROGRAM, USAGE, Case
+
+LONG = ["--rule", "adadelta-stable", "--rank", "2", "--checkpoint", "0.02"]
+
+
+class Interrupt(Case):
+    def setUp(self):
+        super().setUp()
+        self.logistic_table()
+
+    def start(self, *words, **more):
+        process = subprocess.Popen([PROGRAM, "fit", "data.csv", "--response", "y", *map(str, words)], cwd=self.folder,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_for(self, name):
+        end = time.monotonic() + 60
+        while not (self.folder / name).exists():
+            self.assertLess(time.monotonic(), end, f"{name} did not come")
+            time.sleep(.005)
+
+    def test_once_saves_and_says_so(self):
+        process = self.start(*LONG, "--iterations", 10**8, "--out", "fit")
+        self.wait_for("fit/checkpoint.magva")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, NOT_TRUSTED, err)
+        self.assertIn("interrupted", out)
+        self.assertIn("--resume", err)
+        record = self.record()
+        self.assertEqual(record["stopped"], "interrupted")
+        self.assertFalse(record["trusted"])
+        self.assertGreater(record["iterations"], 0)
+        self.succeeds("summary", "fit")
+        self.succeeds("draws", "fit", "-n", 2)
+
+    def test_twice_exits_at_once(self):
+        process = self.start(*LONG, "--iterations", 10**8, "--out", "fit")
+        self.wait_for("fit/checkpoint.magva")
+        os.kill(process.pid, signal.SIGSTOP)  # so that both signals are there before it can finish
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        os.kill(process.pid, signal.SIGCONT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+
+    def uninterrupted(self, *words):
+        self.succeeds("fit", "data.csv", "--response", "y", *words, "--out", "whole")
+        return (self.folder / "whole/posterior.magva").read_bytes()
+
+    def assert_same_as_uninterrupted(self, whole):
+        self.assertEqual((self.folder / "fit/posterior.magva").read_bytes(), whole)
+        self.assertFalse((self.folder / "fit/checkpoint.magva").exists())
+        self.assertEqual(self.record("fit")["elbo"], self.record("whole")["elbo"])
+        self.assertEqual(self.record("fit")["iterations"], self.record("whole")["iterations"])
+
+    def assert_same_trace(self):
+        trace = [[r["iteration"], r["gradient_evaluations"], r["elbo"]] for r in self.rows("fit/trace.csv")]
+        self.assertEqual(trace, [[r["iteration"], r["gradient_evaluations"], r["elbo"]] for r in self.rows("whole/trace.csv")])
+
+    def test_killed_and_resumed_equals_uninterrupted(self):
+        words = [*LONG, "--iterations", 100_000]  # half a second at least: the first checkpoint comes long before the end
+        whole = self.uninterrupted(*words)
+        process = self.start(*words, "--out", "fit")
+        self.wait_for("fit/checkpoint.magva")
+        process.kill()
+        process.communicate()
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+        self.assertEqual(self.record()["stopped"], "running")
+        self.fails(DATA, "draws", "fit", says="--resume")
+        self.succeeds("fit", "--resume", "--out", "fit")
+        self.assert_same_as_uninterrupted(whole)
+        self.assert_same_trace()
+
+    def test_interrupted_and_resumed_equals_uninterrupted(self):
+        words = [*LONG, "--iterations", 100_000]  # half a second at least: the first checkpoint comes long before the end
+        whole = self.uninterrupted(*words)
+        process = self.start(*words, "--out", "fit")
+        self.wait_for("fit/checkpoint.magva")
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.succeeds("fit", "data.csv", "--response", "y", "--resume", "--out", "fit", "--threads", 2)
+        self.assert_same_as_uninterrupted(whole)
+
+    def test_resume_keeps_its_options_and_data(self):
+        process = self.start(*LONG, "--iterations", 10**8, "--out", "fit")
+        self.wait_for("fit/checkpoint.magva")
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.fails(USAGE, "fit", "--resume", "--out", "fit", "--seed", 5, "--rank", 3, says=["--seed", "--rank"])
+        with open(self.folder / "data.csv", "a") as file:
+            file.write("1,1,1,red,yes\n")
+        self.fails(DATA, "fit", "--resume", "--out", "fit", says="data.csv")
+
+    def test_nothing_to_resume(self):
+        self.fails(74, "fit", "--resume", "--out", "nowhere", says="nowhere")
+        self.succeeds("fit", "data.csv", "--response", "y", "--rule", "adam", "--iterations", 50, "--out", "fit")
+        self.fails(USAGE, "fit", "--resume", "--out", "fit", says=["nothing to resume", "iteration limit"])
+
+
+class InterruptedDefault(Case):
+    """The default optimiser has no checkpoints: --resume starts it again, to the same result."""
+
+    def test_saves_and_can_be_started_again(self):
+        self.logistic_table()
+        self.succeeds("fit", "data.csv", "--response", "y", "--out", "whole")
+        done = self.succeeds("fit", "data.csv", "--response", "y", "--time-limit", 1e-6, "--out", "fit", codes=(NOT_TRUSTED,))
+        self.assertIn("stopped early", done.stderr)
+        self.assertEqual(self.record()["stopped"], "time limit")
+        self.succeeds("summary", "fit")
+        self.succeeds("fit", "--resume", "--out", "fit", "--time-limit", 1000)
+        self.assertEqual((self.folder / "fit/posterior.magva").read_bytes(), (self.folder / "whole/posterior.magva").read_bytes())
+
+
+class Shown(Case):
+    def setUp(self):
+        super().setUp()
+        self.logistic_table()
+        self.words = ["fit", "data.csv", "--response", "y", "--rule", "adam", "--iterations", "20000", "--out", "fit"]
+
+    def on_a_terminal(self, words, env=None):
+        master, slave = pty.openpty()
+        process = subprocess.Popen([PROGRAM, *words], cwd=self.folder, stdout=slave, stderr=slave, env=self.environment(env))
+        os.close(slave)
+        seen = b""
+        while True:
+            ready, _, _ = select.select([master], [], [], 60)
+            self.assertTrue(ready, "nothing came for a minute")
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            seen += piece
+        os.close(master)
+        self.assertEqual(process.wait(), 0)
+        return seen.decode()
+
+    def test_a_bar_on_a_terminal(self):
+        seen = self.on_a_terminal(self.words)
+        self.assertIn("\r\033[K[", seen)
+        self.assertRegex(seen, r"\[#*\.*\] iteration \d+/20000  ELBO -?\d+\.\d\d  \d+:\d\d left")
+        self.assertIn("written to fit", seen)
+
+    def test_plain_lines_elsewhere(self):
+        done = self.succeeds(*self.words)
+        self.assertNotIn("\r", done.stderr)
+        self.assertNotIn("\033", done.stderr + done.stdout)
+        self.assertRegex(done.stderr, r"iteration 1 of 20000, ELBO")
+
+    def test_nothing_when_quiet(self):
+        done = self.succeeds(*self.words, "--quiet")
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+
+    def test_no_color(self):
+        self.succeeds(*self.words, "--quiet")
+        self.assertIn("\033[1m", self.on_a_terminal(["summary", "fit"]))
+        self.assertNotIn("\033", self.on_a_terminal(["summary", "fit"], env={"NO_COLOR": "1"}))
+
+
+if __name__ == "__main__":
+    unittest.main()
