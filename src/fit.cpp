@@ -37,16 +37,22 @@ Index widest(const std::vector<Block>& blocks) {
 
 const char* words(StopReason reason) {
   switch (reason) {
-    case StopReason::kConverged: return "converged";
-    case StopReason::kIterationLimit: return "iteration limit";
-    case StopReason::kTimeLimit: return "time limit";
-    case StopReason::kInterrupted: return "interrupted";
-    case StopReason::kDiverged: return "diverged";
+    case StopReason::kConverged:
+      return "converged";
+    case StopReason::kIterationLimit:
+      return "iteration limit";
+    case StopReason::kTimeLimit:
+      return "time limit";
+    case StopReason::kInterrupted:
+      return "interrupted";
+    case StopReason::kDiverged:
+      return "diverged";
   }
   return "unknown";
 }
 
-Fitter::State::State(const Model& model_, const FitOptions& options_, const Whitening& whitening_, ConstVectorRef start)
+Fitter::State::State(const Model& model_, const FitOptions& options_, const Whitening& whitening_,
+                     ConstVectorRef start)
     : model(model_),
       options(validated(options_, model_.dimension())),
       whitening(whitening_),
@@ -55,14 +61,16 @@ Fitter::State::State(const Model& model_, const FitOptions& options_, const Whit
       scratch(model.make_scratch(options.draws)) {
   const Index m = model.dimension();
   if (start.size() != m || whitening.centre.size() != m || whitening.scale.size() != m)
-    throw UsageError(fmt::format("the start and the whitening must have {} coordinates, as the model has", m));
+    throw UsageError(
+        fmt::format("the start and the whitening must have {} coordinates, as the model has", m));
   if (!start.allFinite() || !(whitening.scale.array() > 0).all() || !whitening.centre.allFinite())
     throw UsageError("the start must be finite and the whitening scales positive");
   auto& blocks = family->blocks();
   blocks[0].value = (start - whitening.centre).cwiseQuotient(whitening.scale);
   kernel = std::make_unique<TallSkinny>(m, widest(blocks), *workers);
   for (const auto& block : blocks) {
-    updates.push_back(make_update(block.manifold, rule_for(block, options), block.value.rows(), block.value.cols()));
+    updates.push_back(
+        make_update(block.manifold, rule_for(block, options), block.value.rows(), block.value.cols()));
     work.emplace_back(block.value.rows(), block.value.cols());
   }
   if (options.average_last > 0) average = blocks;
@@ -114,9 +122,9 @@ void Fitter::State::weigh_draws() {
   rejected += options.draws - accepted;
   rejected_in_a_row = accepted == 0 ? rejected_in_a_row + 1 : 0;
   if (accepted > 0) weight /= static_cast<double>(accepted);
-  elbo = accepted == 0 ? std::numeric_limits<double>::quiet_NaN()
-                       : sum / static_cast<double>(accepted) + family->entropy() +
-                             whitening.scale.array().log().sum();
+  elbo = accepted == 0
+             ? std::numeric_limits<double>::quiet_NaN()
+             : sum / static_cast<double>(accepted) + family->entropy() + whitening.scale.array().log().sum();
 }
 
 double Fitter::State::step_scale() const {
@@ -157,7 +165,8 @@ double Fitter::State::seconds() const {
 Fitter::Fitter(const Model& model, const FitOptions& options)
     : Fitter(model, options, Whitening::none(std::max<Index>(0, model.dimension())), model.start()) {}
 
-Fitter::Fitter(const Model& model, const FitOptions& options, const Whitening& whitening, ConstVectorRef start)
+Fitter::Fitter(const Model& model, const FitOptions& options, const Whitening& whitening,
+               ConstVectorRef start)
     : state_(std::make_unique<State>(model, options, whitening, start)) {}
 
 Fitter::Fitter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -182,32 +191,40 @@ FitResult Fitter::run(const std::vector<Observer>& observers) {
   while (s.iteration < s.options.max_iterations) {
     const IterationView view = step();
     if (s.rejected_in_a_row >= s.options.max_rejected_in_a_row)
-      return result(StopReason::kDiverged,
-                    fmt::format("the log density or its gradient was not finite for any draw in {} iterations in a row, "
-                                "up to iteration {}",
-                                s.rejected_in_a_row, s.iteration));
+      return result(
+          StopReason::kDiverged,
+          fmt::format(
+              "the log density or its gradient was not finite for any draw in {} iterations in a row, "
+              "up to iteration {}",
+              s.rejected_in_a_row, s.iteration));
     if (!s.healthy())
-      return result(StopReason::kDiverged,
-                    fmt::format("the variational parameters stopped being finite at iteration {}", s.iteration));
+      return result(
+          StopReason::kDiverged,
+          fmt::format("the variational parameters stopped being finite at iteration {}", s.iteration));
     bool go_on = true;
     for (const auto& observer : observers) go_on = observer(view) && go_on;
-    if (!go_on) return result(StopReason::kInterrupted, fmt::format("stopped after iteration {}", s.iteration));
+    if (!go_on)
+      return result(StopReason::kInterrupted, fmt::format("stopped after iteration {}", s.iteration));
     if (view.seconds >= s.options.time_limit)
       return result(StopReason::kTimeLimit, fmt::format("{} seconds were over after iteration {}",
                                                         s.options.time_limit, s.iteration));
   }
   s.family->prepare();
   if (!s.healthy())
-    return result(StopReason::kDiverged,
-                  fmt::format("the variational parameters stopped being finite at iteration {}", s.iteration));
+    return result(
+        StopReason::kDiverged,
+        fmt::format("the variational parameters stopped being finite at iteration {}", s.iteration));
   return result(StopReason::kIterationLimit, fmt::format("{} iterations were done", s.iteration));
 }
 
 FitResult Fitter::result(StopReason reason, std::string evidence) const {
   const State& s = *state_;
-  const auto& blocks = reason == StopReason::kDiverged ? s.good : s.averaged > 0 ? s.average : s.family->blocks();
+  const auto& blocks = reason == StopReason::kDiverged ? s.good
+                       : s.averaged > 0                ? s.average
+                                                       : s.family->blocks();
   Gaussian posterior = s.family->gaussian(blocks).transformed(s.whitening.centre, s.whitening.scale);
-  return {std::move(posterior), reason, std::move(evidence), s.iteration, s.evaluations, s.rejected, s.seconds()};
+  return {std::move(posterior), reason,     std::move(evidence), s.iteration,
+          s.evaluations,        s.rejected, s.seconds()};
 }
 
 void Fitter::set_step_scale(double scale) { state_->scale = scale; }

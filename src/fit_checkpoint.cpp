@@ -1,5 +1,5 @@
-// Checkpoints of a fit. The noise is a function of the iteration's number: the blocks, the rules' memory and a few
-// counters are all that a resumed run needs.
+// Checkpoints of a fit. The noise is a function of the iteration's number: the blocks, the rules' memory and
+// a few counters are all that a resumed run needs.
 #include <fmt/format.h>
 
 #include <utility>
@@ -19,20 +19,16 @@ constexpr int kVersion = 1;
 struct Put {
   io::SealedWriter& out;
   template <class T>
-    requires std::is_integral_v<T> || std::is_enum_v<T>
-  void operator()(const T& value) {
-    out.integer(static_cast<std::int64_t>(value));
-  }
+  requires std::is_integral_v<T> || std::is_enum_v<T>
+  void operator()(const T& value) { out.integer(static_cast<std::int64_t>(value)); }
   void operator()(const double& value) { out.number(value); }
 };
 
 struct Get {
   io::SealedReader& in;
   template <class T>
-    requires std::is_integral_v<T> || std::is_enum_v<T>
-  void operator()(T& value) {
-    value = static_cast<T>(in.integer());
-  }
+  requires std::is_integral_v<T> || std::is_enum_v<T>
+  void operator()(T& value) { value = static_cast<T>(in.integer()); }
   void operator()(double& value) { value = in.number(); }
 };
 
@@ -102,12 +98,14 @@ Fitter Fitter::resume(const std::filesystem::path& checkpoint, const Model& mode
   const auto restore = [&](Matrix& into) {
     Matrix saved = in.matrix();
     if (saved.rows() != into.rows() || saved.cols() != into.cols())
-      throw DataError(fmt::format("cannot resume from '{}': its parts do not fit each other", checkpoint.string()));
+      throw DataError(
+          fmt::format("cannot resume from '{}': its parts do not fit each other", checkpoint.string()));
     into = std::move(saved);
   };
   if (in.integer() != model.dimension())
-    throw DataError(fmt::format("cannot resume from '{}': it belongs to a model with another number of parameters",
-                                checkpoint.string()));
+    throw DataError(
+        fmt::format("cannot resume from '{}': it belongs to a model with another number of parameters",
+                    checkpoint.string()));
   FitOptions options;
   visit_options(Get{in}, options);
   options.threads = threads;

@@ -9,7 +9,9 @@ std::vector<std::string> FitOptions::problems(Index dimension) const {
   const auto require = [&](bool fine, const char* field, auto value, std::string_view rule) {
     if (!fine) found.push_back(fmt::format("{} is {} and must be {}", field, value, rule));
   };
-  const auto append = [&](std::vector<std::string> more) { found.insert(found.end(), more.begin(), more.end()); };
+  const auto append = [&](std::vector<std::string> more) {
+    found.insert(found.end(), more.begin(), more.end());
+  };
 
   require(dimension > 0, "the model's dimension", dimension, "positive");
   require(family.rank >= 0, "rank", family.rank, "0 or more");
@@ -19,8 +21,8 @@ std::vector<std::string> FitOptions::problems(Index dimension) const {
             fmt::format("at most {}, the number of parameters", dimension));
   require(family.initial_factor_scale > 0 && family.initial_factor_scale < 1e100, "initial_factor_scale",
           family.initial_factor_scale, "positive");
-  require(family.initial_residual_scale > 0 && family.initial_residual_scale < 1e100, "initial_residual_scale",
-          family.initial_residual_scale, "positive");
+  require(family.initial_residual_scale > 0 && family.initial_residual_scale < 1e100,
+          "initial_residual_scale", family.initial_residual_scale, "positive");
   append(factor_rule.problems("factor_rule"));
   append(mean_rule.problems("mean_rule"));
   append(scale_rule.problems("scale_rule"));

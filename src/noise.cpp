@@ -31,9 +31,11 @@ SinCos quarter_turn(double f) {
   const double x = f * (std::numbers::pi / 2);
   const double y = x * x;
   double s = -1 / 1307674368000.;
-  for (const double c : {1 / 6227020800., -1 / 39916800., 1 / 362880., -1 / 5040., 1 / 120., -1 / 6., 1.}) s = s * y + c;
+  for (const double c : {1 / 6227020800., -1 / 39916800., 1 / 362880., -1 / 5040., 1 / 120., -1 / 6., 1.})
+    s = s * y + c;
   double c = 1 / 20922789888000.;
-  for (const double k : {-1 / 87178291200., 1 / 479001600., -1 / 3628800., 1 / 40320., -1 / 720., 1 / 24., -1 / 2., 1.})
+  for (const double k :
+       {-1 / 87178291200., 1 / 479001600., -1 / 3628800., 1 / 40320., -1 / 720., 1 / 24., -1 / 2., 1.})
     c = c * y + k;
   return {s * x, c};
 }
@@ -62,8 +64,8 @@ void Noise::fill_rows(std::uint64_t iteration, std::uint32_t draw, Range rows, d
       {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32U)}};
   // 56 bits of iteration and 8 of stream share two words of the counter.
   const auto low = static_cast<std::uint32_t>(iteration);
-  const auto high =
-      static_cast<std::uint32_t>((iteration >> 32U) & 0xffffffU) | (static_cast<std::uint32_t>(stream_) << 24U);
+  const auto high = static_cast<std::uint32_t>((iteration >> 32U) & 0xffffffU) |
+                    (static_cast<std::uint32_t>(stream_) << 24U);
   Buffer u;
   Buffer v;
   for (Index first = rows.begin; first < rows.end; first += 2 * kPairs) {
@@ -93,8 +95,8 @@ void Noise::fill(std::uint64_t iteration, std::uint32_t first_draw, MatrixRef ou
   workers.run(strips * out.cols(), [&](Index task) {
     const Index j = task / strips;
     const Index begin = std::min(out.rows(), task % strips * strip);
-    fill_rows(iteration, first_draw + static_cast<std::uint32_t>(j), {begin, std::min(out.rows(), begin + strip)},
-              out.col(j).data());
+    fill_rows(iteration, first_draw + static_cast<std::uint32_t>(j),
+              {begin, std::min(out.rows(), begin + strip)}, out.col(j).data());
   });
 }
 

@@ -61,7 +61,8 @@ void SymmetricEigen::sort() {
   }
 }
 
-// X <- X (3 I - G X^2) / 2 converges quadratically where |I - G| < 1, and is stable for such well-conditioned G.
+// X <- X (3 I - G X^2) / 2 converges quadratically where |I - G| < 1, and is stable for such well-conditioned
+// G.
 bool inverse_root_near_identity(ConstMatrixRef g, MatrixRef out, MatrixRef work, MatrixRef work2) {
   constexpr double kNear = .5;
   constexpr int kMaxIterations = 12;

@@ -5,8 +5,8 @@
 namespace magva {
 
 namespace {
-constexpr Index kBlockRows = 64;        // 64 x 10 doubles of A and of the result stay in the first-level cache
-constexpr Index kRowsPerTask = 8192;    // below this a second thread costs more than it gives
+constexpr Index kBlockRows = 64;      // 64 x 10 doubles of A and of the result stay in the first-level cache
+constexpr Index kRowsPerTask = 8192;  // below this a second thread costs more than it gives
 constexpr Index kMaxTasks = 16;
 }  // namespace
 
@@ -90,8 +90,9 @@ bool TallSkinny::inverse_root(ConstMatrixRef gram, MatrixRef out) {
   auto scaled = eigen_scratch_.topLeftCorner(p, p);
   if (inverse_root_near_identity(gram, out, scaled, small(p))) return false;
   const SymmetricEigen& solved = eigen(gram);
-  scaled = solved.vectors() *
-           solved.values().cwiseMax(std::numeric_limits<double>::min()).cwiseSqrt().cwiseInverse().asDiagonal();
+  scaled =
+      solved.vectors() *
+      solved.values().cwiseMax(std::numeric_limits<double>::min()).cwiseSqrt().cwiseInverse().asDiagonal();
   out.noalias() = scaled.lazyProduct(solved.vectors().transpose());
   constexpr double kLossy = 1e4;
   return solved.values()(p - 1) > kLossy * solved.values()(0);

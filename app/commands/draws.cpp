@@ -52,7 +52,7 @@ Draws take_draws_with_densities(const StoredFit& fit, const Values& values, cons
                                 std::uint64_t seed) {
   const auto source = source_of(fit, values);
   Draws draws = take_draws(*source, theta, seed);
-  draws.log_p = fitting::log_densities(source->model(), theta, 1);
+  draws.log_p = fitting::log_densities(source->full_model(), theta, 1);
   draws.lp = draws.log_p;
   draws.log_g = fit.posterior.log_density(theta);
   return draws;

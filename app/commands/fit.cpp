@@ -137,11 +137,22 @@ void say_warnings(const FitRecord& record) {
     fmt::print(stderr, "{} {}\n", terminal::warning_colour(stderr, "warning:"), warning);
 }
 
+/// The model's own account of what went wrong goes with an error about its values.
+FitOutcome run_optimiser(const fitting::FitTask& task, const source::ModelSource& source) {
+  try {
+    return task.values.given("rule") ? fitting::run_rule(task) : fitting::run_default(task);
+  } catch (const DataError& error) {
+    const auto account = source.warnings_after_fit();
+    if (account.empty()) throw;
+    throw DataError(fmt::format("{}; {}", error.what(), account.front()));
+  }
+}
+
 FitOutcome run_fit(const Values& values, const source::ModelSource& source, const FitFolder& folder,
                    fitting::Progress& progress, bool resume) {
   const fitting::InterruptGuard guard;
-  const fitting::FitTask task{source.model(), source.start(), values, folder, progress, resume};
-  FitOutcome outcome = values.given("rule") ? fitting::run_rule(task) : fitting::run_default(task);
+  FitOutcome outcome = run_optimiser(
+      {source.model(), source.full_model(), source.start(), values, folder, progress, resume}, source);
   progress.finish();
   return outcome;
 }

@@ -122,6 +122,8 @@ std::vector<OptionSpec> fitting_options() {
       choice("estimator", "",
              "with --rule: the gradient estimator; entropy, the paper's, where it is not given",
              {"entropy", "path"}),
+      integer("batch", "", "rows, drawn anew for each evaluation, that stand for all (for very long tables)",
+              1, kMost),
       file("init", "start from the values in this file: JSON, parameter names and values"),
       integer("starts", "4", "of the default optimiser: points from which modes are searched", 1, 1000),
       integer("evaluations", "",

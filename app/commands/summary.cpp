@@ -24,7 +24,9 @@ std::string number(const std::optional<double>& value) { return value ? number(*
 
 void print_head(const FitRecord& r) {
   fmt::print("{}\n", terminal::bold(stdout, r.model));
-  fmt::print("data      {} ({} rows, {} columns)\n", r.data.file, r.data.rows, r.data.columns);
+  fmt::print("data      {}", r.data.file.empty() ? "none" : r.data.file);
+  if (r.data.rows > 0) fmt::print(" ({} rows, {} columns)", r.data.rows, r.data.columns);
+  fmt::print("\n");
   if (r.running()) {
     fmt::print("stopped   still running, or killed: go on with magva fit --resume\n");
     return;

@@ -15,6 +15,7 @@ namespace magva::fitting {
 
 struct FitTask {
   const Model& model;
+  const Model& full_model;  ///< by which the result is judged; `model` where it sees all rows
   Vector start;
   const options::Values& values;
   const results::FitFolder& folder;

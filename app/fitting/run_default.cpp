@@ -7,6 +7,7 @@
 #include "fitting/watch.hpp"
 #include "magva/auto/constants.hpp"
 #include "magva/auto/fit_auto.hpp"
+#include "magva/diagnostics/pareto.hpp"
 
 namespace magva::fitting {
 
@@ -63,6 +64,17 @@ void restate_stop(AutoResult& result, const Watch& watch) {
       fmt::format("the fit was stopped early ({}): more time or iterations would help", result.evidence));
 }
 
+/// What minibatches can only guess at.
+void judge_on_all_rows(AutoResult& result, const FitTask& task, const AutoOptions& options) {
+  if (&task.full_model == &task.model) return;
+  Evaluator evaluator(task.full_model, options.threads);
+  const ElboEstimate estimate =
+      estimate_elbo(evaluator, result.posterior, options.elbo_draws, options.seed + 1);
+  result.elbo = estimate.elbo;
+  result.elbo_se = estimate.se;
+  if (std::isfinite(estimate.elbo)) result.khat = pareto_khat(estimate.log_weights);
+}
+
 }  // namespace
 
 std::vector<std::string> default_problems(const options::Values& values, Index dimension) {
@@ -92,6 +104,7 @@ FitOutcome run_default(const FitTask& task) {
                                                             : watch.prepare(iteration, stage);
       }});
   restate_stop(result, watch);
+  judge_on_all_rows(result, task, options);
   FitResult fit{std::move(result.posterior), result.stopped,        result.evidence, result.iterations,
                 result.gradient_evaluations, result.rejected_draws, result.seconds};
   const std::string family = family_of(fit.posterior);

@@ -72,7 +72,7 @@ FitOutcome run_rule(const FitTask& task) {
     result.stopped = *watch.stopped();
     result.evidence = watch.evidence();
   }
-  Evaluator evaluator(task.model, options.threads);
+  Evaluator evaluator(task.full_model, options.threads);
   const ElboEstimate estimate = estimate_elbo(evaluator, result.posterior, kFreshDraws, options.seed + 1);
   const bool measurable = std::isfinite(estimate.elbo);
   FitOutcome outcome{std::move(result),

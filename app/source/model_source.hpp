@@ -40,6 +40,8 @@ class Reporter {
 class ModelSource : public Reporter {
  public:
   virtual const Model& model() const = 0;
+  /// The model on all rows, where `model` works on minibatches.
+  virtual const Model& full_model() const { return model(); }
   virtual Vector start() const { return model().start(); }
   /// The model in a phrase: 'logistic regression with 112 coefficients on 351 rows'.
   virtual std::string description() const = 0;

@@ -54,7 +54,7 @@ class StanSource final : public ModelSource {
 const std::vector<std::string> kOfTables = {
     "response",   "model",   "prior",  "prior-variance", "horseshoe", "covariate",
     "basis",      "weights", "column", "exclude",        "positive",  "standardise",
-    "discretise", "missing", "format", "separator",      "text"};
+    "discretise", "missing", "format", "separator",      "text",      "batch"};
 
 void refuse_options_of_tables(const options::Values& values) {
   std::vector<std::string> found;

@@ -7,6 +7,7 @@
 #include "input/nearest_name.hpp"
 #include "input/read_table.hpp"
 #include "magva/error.hpp"
+#include "magva/model/minibatch.hpp"
 #include "source/choose_model.hpp"
 #include "source/read_options.hpp"
 #include "source/recipe.hpp"
@@ -19,32 +20,44 @@ namespace {
 
 class TableSource final : public ModelSource {
  public:
-  TableSource(Recipe recipe, Regression model, const std::string& start_file, DataRecord data,
+  TableSource(Recipe recipe, Regression model, const options::Values& values, DataRecord data,
               std::vector<std::string> notes)
       : recipe_(std::move(recipe)),
-        model_(std::move(model)),
-        start_(start_file.empty() ? model_.start() : read_start_file(model_, start_file)),
+        full_(std::make_shared<Regression>(std::move(model))),
+        sampled_(sampled(full_, values)),
+        start_(values.given("init") ? read_start_file(*full_, values.text("init")) : full_->start()),
         data_(std::move(data)),
         notes_(std::move(notes)) {}
 
-  const Model& model() const override { return model_; }
+  const Model& model() const override { return sampled_ ? static_cast<const Model&>(*sampled_) : *full_; }
+  const Model& full_model() const override { return *full_; }
   Vector start() const override { return start_; }
   DataRecord data() const override { return data_; }
   std::vector<std::string> notes() const override { return notes_; }
   nlohmann::json for_prediction() const override { return to_json(recipe_); }
   std::string description() const override {
     return fmt::format("{}, {} coefficients, {} parameters in all, {} rows", recipe_.description(),
-                       model_.coefficient_count(), model_.dimension(), model_.rows());
+                       full_->coefficient_count(), full_->dimension(), full_->rows());
   }
 
-  std::vector<Quantity> quantities() const override { return table_quantities(recipe_, model_); }
+  std::vector<Quantity> quantities() const override { return table_quantities(recipe_, *full_); }
   Matrix report(ConstMatrixRef theta, std::uint64_t /*seed*/) const override {
-    return table_report(model_, theta);
+    return table_report(*full_, theta);
   }
 
  private:
+  static std::unique_ptr<const Minibatch> sampled(const std::shared_ptr<const Regression>& full,
+                                                  const options::Values& values) {
+    if (!values.given("batch")) return nullptr;
+    MinibatchOptions options;
+    options.rows = values.integer("batch");
+    options.seed = static_cast<std::uint64_t>(values.integer("seed"));
+    return std::make_unique<Minibatch>(full, options);
+  }
+
   Recipe recipe_;
-  Regression model_;
+  std::shared_ptr<const Regression> full_;
+  std::unique_ptr<const Minibatch> sampled_;  ///< with --batch
   Vector start_;
   DataRecord data_;
   std::vector<std::string> notes_;
@@ -151,8 +164,8 @@ std::unique_ptr<ModelSource> make_table_source(const options::Values& values) {
                   static_cast<Index>(table.columns.size()) + (table.features ? table.features->cols() : 0),
                   table.sha256};
   Regression regression = build_regression(recipe, learnt.design);
-  return std::make_unique<TableSource>(std::move(recipe), std::move(regression), values.text("init"),
-                                       std::move(data), std::move(notes));
+  return std::make_unique<TableSource>(std::move(recipe), std::move(regression), values, std::move(data),
+                                       std::move(notes));
 }
 
 }  // namespace magva::source

@@ -218,8 +218,7 @@ CompileOptions compile_options_from_environment() {
 fs::path compile(const fs::path& program, const CompileOptions& options) {
   const auto files = read_program(program);
   const std::string stem = fs::path(files.front().name).stem().string();
-  const fs::path library =
-      options.cache / fmt::format("{}-{}.so", stem, digest_of(files, options.bridgestan));
+  fs::path library = options.cache / fmt::format("{}-{}.so", stem, digest_of(files, options.bridgestan));
   if (fs::exists(library)) return library;
 
   std::error_code failed;

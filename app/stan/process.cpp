@@ -98,6 +98,7 @@ std::vector<char*> environment_outside_make() {
 
 pid_t spawn(const std::vector<std::string>& arguments, const Pipe& pipe) {
   std::vector<char*> words;
+  words.reserve(arguments.size() + 1);
   for (const auto& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   const SpawnSettings settings(pipe);

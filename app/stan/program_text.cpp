@@ -51,7 +51,7 @@ class Reader {
     if (open_.contains(key))
       throw DataError(fmt::format("The Stan file '{}' includes itself.", file.string()));
     if (const auto known = names_.find(key); known != names_.end()) return known->second;
-    const std::string name = new_name(file);
+    std::string name = new_name(file);
     names_.emplace(key, name);
     const std::size_t place = files_.size();
     files_.push_back({name, {}});

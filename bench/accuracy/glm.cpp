@@ -15,8 +15,8 @@ struct Moments {
   double value, slope, curvature;
 };
 
-// E[-log(1 + e^eta)] and its first two derivatives for eta ~ N(mean, sd^2): the trapezoidal rule, whose error for these
-// functions, with poles at distance pi from the real line, falls like exp(-2 pi^2 / spacing).
+// E[-log(1 + e^eta)] and its first two derivatives for eta ~ N(mean, sd^2): the trapezoidal rule, whose error
+// for these functions, with poles at distance pi from the real line, falls like exp(-2 pi^2 / spacing).
 Moments logistic_moments(double mean, double sd) {
   const double spacing = std::min(.5, 1 / std::max(sd, 1e-12));
   const int half = static_cast<int>(std::ceil(8.5 / spacing));
@@ -76,7 +76,8 @@ void Glm::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradie
   gradient -= prior_variance_.cwiseInverse().asDiagonal() * theta;
 }
 
-Glm::Expectation Glm::expectation(ConstVectorRef mean, ConstVectorRef variance, ConstVectorRef marginal) const {
+Glm::Expectation Glm::expectation(ConstVectorRef mean, ConstVectorRef variance,
+                                  ConstVectorRef marginal) const {
   const Vector eta = design_ * mean;
   Vector slope(eta.size());
   Expectation out{constant_, Vector(), Vector(eta.size())};

@@ -1,6 +1,6 @@
 #pragma once
-// A generalised linear model with normal priors whose ELBO is known for every Gaussian q, without any draws: under q
-// each linear predictor is normal, so that E log-likelihood is a sum of one-dimensional integrals.
+// A generalised linear model with normal priors whose ELBO is known for every Gaussian q, without any draws:
+// under q each linear predictor is normal, so that E log-likelihood is a sum of one-dimensional integrals.
 #include <string>
 
 #include "magva/model.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// The best Gaussian of a family for a Glm, found without noise: Newton steps for the mean and the best low-rank
-// Gaussian for the expected curvature, damped, until the exact ELBO no longer rises.
+// The best Gaussian of a family for a Glm, found without noise: Newton steps for the mean and the best
+// low-rank Gaussian for the expected curvature, damped, until the exact ELBO no longer rises.
 #include "glm.hpp"
 
 namespace magva::bench {

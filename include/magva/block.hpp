@@ -1,6 +1,6 @@
 #pragma once
-// One parameter block of a variational family: its storage, its manifold and its rule's state. The loop over the
-// blocks is the paper's steps 4 to 7 of Algorithm 1.
+// One parameter block of a variational family: its storage, its manifold and its rule's state. The loop over
+// the blocks is the paper's steps 4 to 7 of Algorithm 1.
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,15 +16,17 @@ enum class ManifoldKind { kEuclidean, kLowerTrapezoidal, kStiefel, kGrassmann, k
 class BlockUpdate {
  public:
   virtual ~BlockUpdate() = default;
-  /// x <- R_x(scale U), where U is the rule's direction for this gradient: scale > 0 ascends, scale < 0 descends.
-  /// The step is always finite: what overflowed is dropped, with the memory that caused it.
-  virtual void step(MatrixRef x, ConstMatrixRef gradient, double scale, MatrixRef work, TallSkinny& kernel) = 0;
+  /// x <- R_x(scale U), where U is the rule's direction for this gradient: scale > 0 ascends, scale < 0
+  /// descends. The step is always finite: what overflowed is dropped, with the memory that caused it.
+  virtual void step(MatrixRef x, ConstMatrixRef gradient, double scale, MatrixRef work,
+                    TallSkinny& kernel) = 0;
   virtual double violation(ConstMatrixRef x, TallSkinny& kernel) const = 0;
   /// All that must be saved for a resumed run to equal an uninterrupted one.
   virtual std::vector<Matrix*> state() = 0;
 };
 
-std::unique_ptr<BlockUpdate> make_update(ManifoldKind manifold, const RuleOptions& rule, Index rows, Index cols);
+std::unique_ptr<BlockUpdate> make_update(ManifoldKind manifold, const RuleOptions& rule, Index rows,
+                                         Index cols);
 Matrix random_point(ManifoldKind manifold, Index rows, Index cols, std::uint64_t seed);
 
 /// A named block: the optimiser sees nothing else of a family.

@@ -1,6 +1,6 @@
 #pragma once
-// Every error that the library throws on purpose. `what()` is one sentence for the user: what is wrong, where,
-// what to do. The program maps the kinds to its exit codes; anything else that is thrown is a bug.
+// Every error that the library throws on purpose. `what()` is one sentence for the user: what is wrong,
+// where, what to do. The program maps the kinds to its exit codes; anything else that is thrown is a bug.
 #include <stdexcept>
 
 namespace magva {

@@ -1,5 +1,6 @@
 #pragma once
-// Algorithm 1 of the paper: noise -> family.draw -> model -> family.gradient -> rule on each block's manifold.
+// Algorithm 1 of the paper: noise -> family.draw -> model -> family.gradient -> rule on each block's
+// manifold.
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -27,7 +28,7 @@ struct IterationView {
   std::int64_t iteration;             ///< 1 after the first
   std::int64_t gradient_evaluations;  ///< draws evaluated so far
   double seconds;
-  double elbo;                        ///< estimate from this iteration's draws; NaN where all were rejected
+  double elbo;  ///< estimate from this iteration's draws; NaN where all were rejected
 };
 
 /// Called after each iteration; false stops the fit. Trace, progress, checkpoint and interrupt are observers.

@@ -18,15 +18,15 @@ enum class StepDecay {
 
 struct FitOptions {
   FamilyOptions family;
-  RuleOptions factor_rule = rule_defaults(RuleKind::kAdadeltaGuarded);///< for B, or the Cholesky factor
-  RuleOptions mean_rule = rule_defaults(RuleKind::kAdadeltaStable);   ///< for mu
-  RuleOptions scale_rule = rule_defaults(RuleKind::kAdadeltaStable);  ///< for d1 and d2
+  RuleOptions factor_rule = rule_defaults(RuleKind::kAdadeltaGuarded);  ///< for B, or the Cholesky factor
+  RuleOptions mean_rule = rule_defaults(RuleKind::kAdadeltaStable);     ///< for mu
+  RuleOptions scale_rule = rule_defaults(RuleKind::kAdadeltaStable);    ///< for d1 and d2
   Estimator estimator = Estimator::kEntropy;
   bool natural_mean = false;  ///< feed Sigma times the gradient to the mean's rule
   Index draws = 1;            ///< per iteration
   bool antithetic = false;    ///< draws in pairs mu + delta, mu - delta
   StepDecay decay = StepDecay::kConstant;
-  double average_last = 0;    ///< the share of max_iterations, at the end, over which iterates are averaged
+  double average_last = 0;  ///< the share of max_iterations, at the end, over which iterates are averaged
   std::uint64_t seed = 1;
   int threads = 1;
   std::int64_t max_iterations = 5000;

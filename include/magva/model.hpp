@@ -25,11 +25,12 @@ struct Evaluation {
 
 /// An unnormalised log posterior density log h(theta) = log p(theta) + log p(x | theta).
 ///
-/// The contract: `evaluate` is called with one column of `theta` a draw, at most as many columns as the scratch
-/// was made for, and fills `log_density(s)` and column s of `gradient` for each. It keeps every constant, so that
-/// the ELBO bounds log p(x). A draw outside the support, or that the model cannot evaluate, gets a non-finite
-/// log density: the engine rejects and counts it. It does not throw for such a draw, does not allocate, and its
-/// results do not depend on the number of workers nor on which other draws are in the batch's other columns.
+/// The contract: `evaluate` is called with one column of `theta` a draw, at most as many columns as the
+/// scratch was made for, and fills `log_density(s)` and column s of `gradient` for each. It keeps every
+/// constant, so that the ELBO bounds log p(x). A draw outside the support, or that the model cannot evaluate,
+/// gets a non-finite log density: the engine rejects and counts it. It does not throw for such a draw, does
+/// not allocate, and its results do not depend on the number of workers nor on which other draws are in the
+/// batch's other columns.
 class Model {
  public:
   virtual ~Model() = default;
@@ -90,8 +91,8 @@ class LiftedDensity {
 };
 
 template <class F>
-  requires std::is_invocable_r_v<double, const F&, ConstVectorRef, VectorRef>
-ErasedModel<LiftedDensity<F>> lift(Index dimension, F f) {
+requires std::is_invocable_r_v<double, const F&, ConstVectorRef, VectorRef> ErasedModel<LiftedDensity<F>>
+lift(Index dimension, F f) {
   return erase(LiftedDensity<F>(dimension, std::move(f)));
 }
 

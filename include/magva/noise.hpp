@@ -1,6 +1,7 @@
 #pragma once
-// Counter-based standard normal noise: each number is a function of (seed, stream, iteration, draw, coordinate)
-// alone. The same seed gives the same bits for any number of threads, and a resumed run continues the sequence.
+// Counter-based standard normal noise: each number is a function of (seed, stream, iteration, draw,
+// coordinate) alone. The same seed gives the same bits for any number of threads, and a resumed run continues
+// the sequence.
 #include <cstdint>
 
 #include "magva/types.hpp"

@@ -14,8 +14,9 @@ struct SavedPosterior;
 
 /// N(mean, W W' + diag(residual)^2) with an m x p factor matrix W, or N(mean, L L') with a Cholesky factor L.
 ///
-/// The low-rank form is canonical: the columns of W are orthogonal, by decreasing length, and the entry of largest
-/// magnitude in each is positive; so two runs can be compared. All is done by Woodbury: nothing of size m x m.
+/// The low-rank form is canonical: the columns of W are orthogonal, by decreasing length, and the entry of
+/// largest magnitude in each is positive; so two runs can be compared. All is done by Woodbury: nothing of
+/// size m x m.
 class Gaussian {
  public:
   /// Any W; it is brought into canonical form.

@@ -24,8 +24,8 @@ class SymmetricEigen {
   Vector values_;
 };
 
-/// out = G^(-1/2) by Newton's iteration, for a positive definite G near the identity. False, and `out` unusable,
-/// where G is too far from it. `work` has the shape of G; neither `out` nor `work` may be G.
+/// out = G^(-1/2) by Newton's iteration, for a positive definite G near the identity. False, and `out`
+/// unusable, where G is too far from it. `work` has the shape of G; neither `out` nor `work` may be G.
 bool inverse_root_near_identity(ConstMatrixRef g, MatrixRef out, MatrixRef work, MatrixRef work2);
 
 }  // namespace magva

@@ -1,6 +1,7 @@
 #pragma once
-// A small pool of threads. Work is cut into tasks whose number depends on the problem alone, never on the number
-// of threads, and results are combined in the order of the tasks: the same bits for any number of threads.
+// A small pool of threads. Work is cut into tasks whose number depends on the problem alone, never on the
+// number of threads, and results are combined in the order of the tasks: the same bits for any number of
+// threads.
 #include <memory>
 #include <type_traits>
 

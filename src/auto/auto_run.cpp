@@ -28,14 +28,18 @@ std::vector<std::string> AutoOptions::problems(Index dimension) const {
   if (init && init->size() != dimension)
     out.push_back(fmt::format("init has {} coordinates and must have {}", init->size(), dimension));
   if (threads < 1) out.push_back(fmt::format("threads is {} and must be at least 1", threads));
-  if (max_evaluations < 0) out.push_back(fmt::format("max_evaluations is {} and must be 0 or more", max_evaluations));
+  if (max_evaluations < 0)
+    out.push_back(fmt::format("max_evaluations is {} and must be 0 or more", max_evaluations));
   if (!(time_limit > 0)) out.push_back(fmt::format("time_limit is {} and must be above 0", time_limit));
   if (elbo_draws < 100) out.push_back(fmt::format("elbo_draws is {} and must be at least 100", elbo_draws));
   return out;
 }
 
 AutoRun::AutoRun(const Model& model, const AutoOptions& options, const std::vector<AutoObserver>& observers)
-    : model_(model), options_(options), observers_(observers), evaluator_(model, std::max(1, options.threads)) {
+    : model_(model),
+      options_(options),
+      observers_(observers),
+      evaluator_(model, std::max(1, options.threads)) {
   const auto problems = options.problems(model.dimension());
   if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "; ")));
 }
@@ -50,7 +54,8 @@ std::int64_t AutoRun::evaluation_limit() const {
 }
 
 double AutoRun::tolerance() const {
-  return std::max(constants::kToleranceNats, constants::kToleranceShare * static_cast<double>(model_.dimension()));
+  return std::max(constants::kToleranceNats,
+                  constants::kToleranceShare * static_cast<double>(model_.dimension()));
 }
 
 bool AutoRun::go_on(const char* phase, std::int64_t iteration, double elbo) {
@@ -74,19 +79,24 @@ bool AutoRun::go_on(const char* phase, std::int64_t iteration, double elbo) {
 
 Refinement AutoRun::race(std::vector<Candidate> candidates) {
   std::vector<Refinement> runners;
-  for (std::size_t i = 0; i < candidates.size(); ++i)
-    runners.emplace_back(evaluator_, candidates[i].centre.theta, start_covariance(candidates[i]),
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    auto covariance = start_covariance(candidates[i]);
+    fit_scale(candidates[i].centre.theta, *covariance);
+    runners.emplace_back(evaluator_, candidates[i].centre.theta, std::move(covariance),
                          candidate_seed(options_.seed, i), tolerance());
+  }
   if (runners.size() == 1) return std::move(runners.front());
   std::vector<double> elbo(runners.size());
   for (std::size_t i = 0; i < runners.size(); ++i) {
-    for (int k = 0; k < constants::kRaceIterations && runners[i].status() == RefinementStatus::kRunning; ++k) {
+    for (int k = 0; k < constants::kRaceIterations && runners[i].status() == RefinementStatus::kRunning;
+         ++k) {
       if (!go_on("comparing starts", k, runners[i].elbo())) break;
       runners[i].step();
     }
-    elbo[i] = runners[i].status() == RefinementStatus::kDiverged
-                  ? -std::numeric_limits<double>::infinity()
-                  : estimate_elbo(evaluator_, runners[i].posterior(), constants::kRaceDraws, options_.seed).elbo;
+    elbo[i] =
+        runners[i].status() == RefinementStatus::kDiverged
+            ? -std::numeric_limits<double>::infinity()
+            : estimate_elbo(evaluator_, runners[i].posterior(), constants::kRaceDraws, options_.seed).elbo;
     reports_[candidates[i].search].elbo = elbo[i];
   }
   const auto best = static_cast<std::size_t>(std::max_element(elbo.begin(), elbo.end()) - elbo.begin());
@@ -101,18 +111,23 @@ bool AutoRun::ran_away(const Gaussian& q) {
   Index worst = 0;
   if (!(growth.maxCoeff(&worst) > constants::kRunawayGrowth)) return false;
   stopped_ = StopReason::kDiverged;
-  evidence_ = fmt::format("the sd of {} has grown to {:.3g} and keeps growing: the posterior has no bound there",
-                          model_.parameter_name(worst), q.sd()(worst));
+  evidence_ =
+      fmt::format("the sd of {} has grown to {:.3g} and keeps growing: the posterior has no bound there",
+                  model_.parameter_name(worst), q.sd()(worst));
   return true;
 }
 
 void AutoRun::refine(Refinement& refinement) {
   while (refinement.status() == RefinementStatus::kRunning) {
-    if (!go_on("refinement", refinement.iterations(), refinement.elbo())) return;
+    if (!go_on("refinement", refinement.iterations(), refinement.elbo())) {
+      evidence_ += "; " + refinement.window_words();
+      return;
+    }
     refinement.step();
     if (refinement.iterations() % constants::kWindow == 0 && ran_away(refinement.posterior())) return;
   }
-  stopped_ = refinement.status() == RefinementStatus::kConverged ? StopReason::kConverged : StopReason::kDiverged;
+  stopped_ =
+      refinement.status() == RefinementStatus::kConverged ? StopReason::kConverged : StopReason::kDiverged;
   evidence_ = refinement.evidence();
 }
 
@@ -133,7 +148,8 @@ AutoResult AutoRun::run() {
   return judge(best);
 }
 
-AutoResult fit_auto(const Model& model, const AutoOptions& options, const std::vector<AutoObserver>& observers) {
+AutoResult fit_auto(const Model& model, const AutoOptions& options,
+                    const std::vector<AutoObserver>& observers) {
   return AutoRun(model, options, observers).run();
 }
 

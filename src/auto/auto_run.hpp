@@ -24,8 +24,11 @@ class AutoRun {
 
   // candidates.cpp
   std::vector<Candidate> find_candidates(const std::vector<Vector>& points);
+  ModeSearch search_from(ConstVectorRef point, const std::vector<Candidate>& found);
   void add_candidate(const ModeSearch& search, std::size_t index, std::vector<Candidate>& found);
   std::unique_ptr<Covariance> start_covariance(const Candidate& candidate);
+  /// Shrinks a start to the scale with the best ELBO.
+  void fit_scale(ConstVectorRef mean, Covariance& covariance);
   std::unique_ptr<Covariance> start_without_curvature() const;
   void settle_rank(const Candidate& candidate);
 

@@ -17,7 +17,7 @@ void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::ve
   for (const Candidate& other : found)
     if (other.curvature && same_place(other, end)) return;
   auto mode = polish_mode(evaluator_, search.end);
-  const bool useful = mode && mode->is_mode && search.converged;
+  const bool useful = mode && mode->is_mode;
   if (useful) {
     mode->search = index;
     for (const Candidate& other : found)
@@ -36,11 +36,21 @@ void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::ve
   if (useful) found.push_back(std::move(*mode));
 }
 
+// The curvature of a mode found before makes later searches short.
+ModeSearch AutoRun::search_from(ConstVectorRef point, const std::vector<Candidate>& found) {
+  for (const Candidate& candidate : found)
+    if (candidate.is_mode && candidate.curvature)
+      return search_mode(evaluator_, point, constants::kModeIterations, *candidate.curvature);
+  return search_mode(evaluator_, point, constants::kModeIterations);
+}
+
 std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& points) {
   std::vector<Candidate> found;
   for (std::size_t i = 0; i < points.size() && found.size() < constants::kMostCandidates; ++i) {
-    if (!go_on("mode search", static_cast<std::int64_t>(i), std::numeric_limits<double>::quiet_NaN()) && !found.empty()) break;
-    const ModeSearch search = search_mode(evaluator_, points[i], constants::kModeIterations);
+    if (!go_on("mode search", static_cast<std::int64_t>(i), std::numeric_limits<double>::quiet_NaN()) &&
+        !found.empty())
+      break;
+    const ModeSearch search = search_from(points[i], found);
     reports_.push_back({search.end.log_density, search.converged, std::numeric_limits<double>::quiet_NaN()});
     add_candidate(search, i, found);
   }
@@ -60,7 +70,8 @@ std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& point
 void AutoRun::settle_rank(const Candidate& candidate) {
   const Index m = model_.dimension();
   if (m > constants::kDenseDimension) {
-    const Index most = std::min(options_.rank.value_or(constants::kMostFactors / 4), constants::kMostSketched);
+    const Index most =
+        std::min(options_.rank.value_or(constants::kMostFactors / 4), constants::kMostSketched);
     sketch_ = sketch_curvature(evaluator_, candidate.centre, most, options_.seed);
   }
   if (options_.rank) {
@@ -90,17 +101,34 @@ std::unique_ptr<Covariance> AutoRun::start_covariance(const Candidate& candidate
   const Vector sd = sketch_->diagonal.cwiseSqrt().cwiseInverse();
   Matrix factors(m, rank_);
   const Index known = std::min(rank_, sketch_->values.size());
-  factors.leftCols(known) = sd.asDiagonal() * sketch_->directions.leftCols(known) *
-                            (sketch_->values.head(known).cwiseMin(constants::kWeakestFactor).cwiseInverse().array() - 1)
-                                .sqrt()
-                                .matrix()
-                                .asDiagonal();
+  factors.leftCols(known) =
+      sd.asDiagonal() * sketch_->directions.leftCols(known) *
+      (sketch_->values.head(known).cwiseMin(constants::kWeakestFactor).cwiseInverse().array() - 1)
+          .sqrt()
+          .matrix()
+          .asDiagonal();
   if (known < rank_) {
     Matrix random(m, rank_ - known);
     Noise(options_.seed, NoiseStream::kFactors).fill(0, 0, random);
     factors.rightCols(rank_ - known) = constants::kRandomFactor * (sd.asDiagonal() * random);
   }
   return make_low_rank(std::move(factors), sd, std::nullopt);
+}
+
+void AutoRun::fit_scale(ConstVectorRef mean, Covariance& covariance) {
+  double best = -std::numeric_limits<double>::infinity();
+  double chosen = 1;
+  for (const double scale : constants::kStartScales) {
+    const auto trial = covariance.clone();
+    trial->scale(scale);
+    const ElboEstimate estimate =
+        estimate_elbo(evaluator_, trial->gaussian(mean), constants::kStartScaleDraws, options_.seed);
+    if (estimate.rejected > constants::kStartScaleDraws / 4) continue;
+    if (!(estimate.elbo > best)) break;
+    best = estimate.elbo;
+    chosen = scale;
+  }
+  covariance.scale(chosen);
 }
 
 std::unique_ptr<Covariance> AutoRun::start_without_curvature() const {

@@ -30,8 +30,8 @@ Matrix signs(Index rows, Index cols, std::uint64_t seed, std::uint64_t round) {
   return out.unaryExpr([](double x) { return x < 0 ? -1. : 1.; });
 }
 
-// E[s o Hs] with random signs s. A second round probes with signs scaled by the first round's sds: where scales
-// differ by powers of ten the noise of a large entry would otherwise drown the small ones.
+// E[s o Hs] with random signs s. A second round probes with signs scaled by the first round's sds: where
+// scales differ by powers of ten the noise of a large entry would otherwise drown the small ones.
 Vector hutchinson_diagonal(Evaluator& evaluator, const PathPoint& at, std::uint64_t seed) {
   const Index m = at.theta.size();
   Vector sd = Vector::Constant(m, 1);
@@ -41,7 +41,8 @@ Vector hutchinson_diagonal(Evaluator& evaluator, const PathPoint& at, std::uint6
     const Matrix unit = probe;
     probe = sd.asDiagonal() * probe;
     const double length = constants::kFirstDifference / std::max(1e-300, probe.cwiseAbs().maxCoeff());
-    const Matrix image = curvature_times(evaluator, at, probe, length * std::max(1., at.theta.cwiseAbs().maxCoeff()));
+    const Matrix image =
+        curvature_times(evaluator, at, probe, length * std::max(1., at.theta.cwiseAbs().maxCoeff()));
     diagonal = (unit.cwiseProduct(image).rowwise().mean()).cwiseQuotient(sd).cwiseAbs();
     const double floor = 1e-8 * diagonal.maxCoeff() + 1e-300;
     diagonal = diagonal.cwiseMax(floor);
@@ -59,7 +60,8 @@ CurvatureSketch sketch_curvature(Evaluator& evaluator, const PathPoint& at, Inde
   if (count == 0) return sketch;
   const Vector sd = sketch.diagonal.cwiseSqrt().cwiseInverse();
   const Index steps = std::min<Index>(m, 2 * count + constants::kLanczosExtra);
-  // Lanczos with full re-orthogonalisation: `steps` columns of length m, which is what the curvature start costs.
+  // Lanczos with full re-orthogonalisation: `steps` columns of length m, which is what the curvature start
+  // costs.
   Matrix basis(m, steps);
   Matrix first(m, 1);
   Noise(seed, NoiseStream::kStarts).fill(99, 0, first);
@@ -72,7 +74,8 @@ CurvatureSketch sketch_curvature(Evaluator& evaluator, const PathPoint& at, Inde
         curvature_times(evaluator, at, sd.cwiseProduct(basis.col(j)), constants::kSketchDifference).col(0));
     ++used;
     alpha(j) = basis.col(j).dot(image);
-    for (int twice = 0; twice < 2; ++twice) image -= basis.leftCols(used) * (basis.leftCols(used).transpose() * image);
+    for (int twice = 0; twice < 2; ++twice)
+      image -= basis.leftCols(used) * (basis.leftCols(used).transpose() * image);
     if (j + 1 == steps) break;
     beta(j) = image.norm();
     if (!(beta(j) > 1e-10)) break;

@@ -11,8 +11,8 @@ namespace magva {
 namespace {
 
 // Column i of -Hessian for each i in `which`, by differences along coordinate i of size h(i).
-bool difference_columns(Evaluator& evaluator, const PathPoint& at, const std::vector<Index>& which, ConstVectorRef h,
-                        Matrix& curvature) {
+bool difference_columns(Evaluator& evaluator, const PathPoint& at, const std::vector<Index>& which,
+                        ConstVectorRef h, Matrix& curvature) {
   const Index m = at.theta.size();
   const bool central = m <= constants::kCentralDifferences;
   const Index sides = central ? 2 : 1;
@@ -73,9 +73,14 @@ Matrix positive_part(ConstMatrixRef curvature) {
   if (Eigen::LLT<Matrix>(unit - constants::kCurvatureFloor * Matrix::Identity(m, m)).info() == Eigen::Success)
     return curvature;
   const Eigen::SelfAdjointEigenSolver<Matrix> eigen(unit);
-  const Vector values = eigen.eigenvalues().cwiseAbs().cwiseMax(constants::kCurvatureFloor);
   const Matrix root = scale.asDiagonal() * eigen.eigenvectors();
-  return root * values.asDiagonal() * root.transpose();
+  double floor = constants::kCurvatureFloor;
+  for (;; floor *= 100) {
+    const Matrix raised =
+        root * eigen.eigenvalues().cwiseAbs().cwiseMax(floor).asDiagonal() * root.transpose();
+    if (floor >= 1 || Eigen::LLT<Matrix>(raised).info() == Eigen::Success)
+      return .5 * (raised + raised.transpose());
+  }
 }
 
 }  // namespace magva

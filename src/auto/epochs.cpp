@@ -14,7 +14,8 @@ namespace magva {
 namespace {
 
 /// log h - log q at draws of the given Gaussian from given noise, one number a draw.
-Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& covariance, ConstMatrixRef noise) {
+Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& covariance,
+                   ConstMatrixRef noise) {
   PairBatch batch;
   batch.noise = noise;
   covariance.draw(batch);
@@ -40,18 +41,42 @@ Comparison compare(const Vector& a, const Vector& b) {
 
 }  // namespace
 
-Iterate Refinement::State::current() const { return {mean, covariance->coordinates(nullptr)}; }
-
 std::unique_ptr<Covariance> Refinement::State::at(const Iterate& iterate) const {
   auto other = covariance->clone();
   if (!other->assign(iterate.covariance)) return nullptr;
   return other;
 }
 
+Matrix Refinement::State::probe_noise() const {
+  Matrix noise(covariance->noise_size(),
+               std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws));
+  Noise(seed, NoiseStream::kEvaluation)
+      .fill(static_cast<std::uint64_t>(iteration), 0, noise, evaluator.workers());
+  return noise;
+}
+
+bool Refinement::State::try_alternatives(const Iterate& base) {
+  const auto here = at(base);
+  const Matrix noise = probe_noise();
+  const Vector now = log_weights(evaluator, base.mean, *here, noise);
+  double best = constants::kProbeShare * tolerance;
+  bool better = false;
+  for (const Tangent& other : here->alternatives()) {
+    const auto candidate = at({base.mean, other});
+    if (candidate == nullptr) continue;
+    const Comparison found = compare(log_weights(evaluator, base.mean, *candidate, noise), now);
+    if (!(found.difference > best && found.difference > 2 * found.se)) continue;
+    best = found.difference;
+    mean = base.mean;
+    covariance->assign(other);
+    better = true;
+  }
+  return better;
+}
+
 bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
   const auto here = at(base);
-  Matrix noise(covariance->noise_size(), std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws));
-  Noise(seed, NoiseStream::kEvaluation).fill(static_cast<std::uint64_t>(iteration), 0, noise, evaluator.workers());
+  const Matrix noise = probe_noise();
   const Vector now = log_weights(evaluator, base.mean, *here, noise);
   bool better = false;
   Vector best = now;
@@ -82,20 +107,25 @@ void Refinement::State::end_epoch() {
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
   const Iterate now = average.value;
   bool moved = false;
-  if (previous.mean.size() > 0) moved = probe_ahead({previous.mean, at(previous)->coordinates(&now.covariance)}, now);
-  const bool calm = floor < constants::kFloorShare * tolerance && signal + 2 * se < constants::kSignalShare * tolerance;
+  if (previous.mean.size() > 0)
+    moved = probe_ahead({previous.mean, at(previous)->coordinates(&now.covariance)}, now);
+  if (!moved) moved = try_alternatives(now);
+  const bool calm =
+      floor < constants::kFloorShare * tolerance && signal + 2 * se < constants::kSignalShare * tolerance;
   if (calm && !moved && previous.mean.size() > 0) {
     const double drift = kl_divergence(at(now)->gaussian(now.mean), at(previous)->gaussian(previous.mean));
-    if (drift < constants::kDriftShare * tolerance + 2 * (floor + previous_floor)) {
+    if (drift < constants::kDriftShare * tolerance + constants::kDriftNoise * (floor + previous_floor)) {
       status = RefinementStatus::kConverged;
       evidence = fmt::format(
-          "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs {:.3g}, and the "
+          "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs "
+          "{:.3g}, and the "
           "averages of two runs of iterations differ by {:.3g}; promised is {:.3g}",
           signal, se, floor, drift, tolerance);
       return;
     }
   }
   previous = now;
+  settled = !moved;
   previous_floor = floor;
   pairs = std::min(2 * pairs, constants::kMostPairs);
   quiet_windows = 0;
@@ -104,9 +134,13 @@ void Refinement::State::end_epoch() {
 
 std::string Refinement::window_words() const {
   const State& s = *state_;
-  return fmt::format("pairs {} steps {:.3f} {:.3f} signal {:.4f}+-{:.4f} {:.4f}+-{:.4f} noise {:.4f} {:.4f}", s.pairs,
-                     s.mean_control.step(), s.covariance_control.step(), s.mean_gain.signal, s.mean_gain.signal_se,
-                     s.covariance_gain.signal, s.covariance_gain.signal_se, s.mean_gain.noise(), s.covariance_gain.noise());
+  return fmt::format(
+      "with {} pairs of draws an iteration, a noise-free step would gain {:.3g} (+- {:.2g}) nats for the "
+      "mean and {:.3g} "
+      "(+- {:.2g}) for the covariance, and the noise costs {:.3g}",
+      s.pairs, s.mean_gain.signal, s.mean_gain.signal_se, s.covariance_gain.signal,
+      s.covariance_gain.signal_se,
+      s.mean_control.noise_floor(s.mean_gain) + s.covariance_control.noise_floor(s.covariance_gain));
 }
 
 }  // namespace magva

@@ -30,7 +30,8 @@ class FullRankCovariance final : public Covariance {
 
   void draw(PairBatch& batch) const override {
     batch.deviation.noalias() = root_ * batch.noise;
-    batch.solved = batch.noise;  // Sigma^-1 delta = R'^-1 z is never needed itself: residuals live in the frame of R
+    batch.solved =
+        batch.noise;  // Sigma^-1 delta = R'^-1 z is never needed itself: residuals live in the frame of R
   }
 
   Vector mean_step(ConstVectorRef gradient) const override { return root_ * (root_.transpose() * gradient); }

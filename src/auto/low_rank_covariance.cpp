@@ -1,15 +1,17 @@
 #include "low_rank_covariance.hpp"
 
-#include <Eigen/SVD>
+#include <Eigen/Eigenvalues>
 
 #include <cmath>
 
 #include "magva/auto/constants.hpp"
+#include "magva/auto/quadratic_fit.hpp"
 #include "magva/error.hpp"
 
 namespace magva {
 
-LowRankCovariance::LowRankCovariance(Matrix factors, ConstVectorRef residual_sd, std::optional<Matrix> curvature)
+LowRankCovariance::LowRankCovariance(Matrix factors, ConstVectorRef residual_sd,
+                                     std::optional<Matrix> curvature)
     : factors_(std::move(factors)), log_residual_(residual_sd.array().log()) {
   if (curvature) {
     const Eigen::LLT<Matrix> llt(*curvature);
@@ -53,7 +55,7 @@ void LowRankCovariance::draw(PairBatch& batch) const {
 }
 
 Vector LowRankCovariance::mean_step(ConstVectorRef gradient) const {
-  if (newton_root_.size() == 0)
+  if (!controlled_ || newton_root_.size() == 0)
     return factors_ * (factors_.transpose() * gradient) + residual_.cwiseAbs2().cwiseProduct(gradient);
   Vector step = newton_root_.triangularView<Eigen::Lower>().solve(gradient);
   newton_root_.triangularView<Eigen::Lower>().transpose().solveInPlace(step);
@@ -69,21 +71,26 @@ Matrix LowRankCovariance::controlled_residual(ConstMatrixRef odd, ConstMatrixRef
 
 // In the metric of Sigma^-1 for directions, that is of Sigma for gradients.
 double LowRankCovariance::squared_size(const Matrix& gradients) const {
-  return (factors_.transpose() * gradients).squaredNorm() + (residual_.asDiagonal() * gradients).squaredNorm();
+  return (factors_.transpose() * gradients).squaredNorm() +
+         (residual_.asDiagonal() * gradients).squaredNorm();
 }
 
-// The control variate is used only where it leaves less than the path derivative's own, A = Sigma^-1; where it has
-// gone astray it starts again from there.
+// The control variate is used only where it leaves less than the path derivative's own, A = Sigma^-1; where
+// it has gone astray it starts again from there.
 void LowRankCovariance::prepare(const PairBatch& batch) {
   if (control_.size() == 0) return;
   const double with = squared_size(controlled_residual(batch.odd, batch.deviation));
   const double without = squared_size(batch.odd + batch.solved);
   controlled_ = with < without;
+  const double square = with / (static_cast<double>(batch.pairs()) * static_cast<double>(m()));
+  const bool first = learned_(1, 0) == 0;
+  learned_(1, 0) += (first ? 1 : constants::kGainWeight) * (square - learned_(1, 0));
+  if (first) renew();
   if (!(with < constants::kControlAstray * without)) control_ = solve(Matrix::Identity(m(), m()));
 }
 
-// With G = sym E[(g + Sigma^-1 delta) delta' Sigma^-1] the differential is (G W, diag(G) d^2). A matrix A near
-// E[-Hessian] lowers its noise: G = Sigma^-1 - A + sym E[(g + A delta) delta' Sigma^-1] for every A.
+// With G = sym E[(g + Sigma^-1 delta) delta' Sigma^-1] the differential is (G W, diag(G) d^2). A matrix A
+// near E[-Hessian] lowers its noise: G = Sigma^-1 - A + sym E[(g + A delta) delta' Sigma^-1] for every A.
 Tangent LowRankCovariance::differential(const PairBatch& batch, Index first, Index count) const {
   const auto deviation = batch.deviation.middleCols(first, count);
   const auto solved = batch.solved.middleCols(first, count);
@@ -91,7 +98,8 @@ Tangent LowRankCovariance::differential(const PairBatch& batch, Index first, Ind
   const Matrix residual = controlled_ ? controlled_residual(odd, deviation) : Matrix(odd + solved);
   const double share = 1 / static_cast<double>(count);
   Tangent out;
-  out.factors = (.5 * share) * (residual * (solved.transpose() * factors_) + solved * (residual.transpose() * factors_));
+  out.factors = (.5 * share) *
+                (residual * (solved.transpose() * factors_) + solved * (residual.transpose() * factors_));
   out.scales = share * residual.cwiseProduct(solved).rowwise().sum().cwiseProduct(residual_.cwiseAbs2());
   if (controlled_) {
     out.factors += solve(factors_) - .5 * (control_ * factors_ + control_.transpose() * factors_);
@@ -101,13 +109,12 @@ Tangent LowRankCovariance::differential(const PairBatch& batch, Index first, Ind
 }
 
 void LowRankCovariance::move(const Tangent& direction, double step) {
-  const double length2 = inner(metric(direction), direction) * step * step;
-  const double limit =
-      2 * std::max(constants::kLargestStepNats, constants::kLargestStepShare * static_cast<double>(m()));
-  const double shrunk = step * std::min(1., std::sqrt(limit / std::max(length2, 1e-300)));
+  const double change = step * largest_change(direction);
+  const double shrunk = step * std::min(1., constants::kLargestScaleStep / std::max(change, 1e-300));
   factors_ += shrunk * direction.factors;
-  log_residual_ +=
-      (shrunk * direction.scales).cwiseMax(-constants::kLargestScaleStep).cwiseMin(constants::kLargestScaleStep);
+  log_residual_ += (shrunk * direction.scales)
+                       .cwiseMax(-constants::kLargestScaleStep)
+                       .cwiseMin(constants::kLargestScaleStep);
   refresh();
 }
 
@@ -117,27 +124,70 @@ void LowRankCovariance::scale(double factor) {
   refresh();
 }
 
-// A <- A - r mean[(g + A delta) delta' Sigma^-1]: its fixed point is E[-Hessian]. It is not kept symmetric, so that
-// each pair corrects A in the direction that it has seen and nowhere else; only its symmetric part is used.
+double LowRankCovariance::control_memory() const {
+  return std::max(constants::kControlMemory * static_cast<double>(m()),
+                  constants::kControlShare * learned_(0, 0));
+}
+
+// A mean of n products r z' with entries of variance s^2 has a spectral norm of about 2 s sqrt(m/n).
+double LowRankCovariance::control_noise() const {
+  return std::min(constants::kMostControlNoise,
+                  2 * std::sqrt(learned_(1, 0) * static_cast<double>(m()) / control_memory()));
+}
+
+// A <- A - r mean[(g + A delta) delta' Sigma^-1]: its fixed point is E[-Hessian]. It is not kept symmetric,
+// so that each pair corrects A in the direction that it has seen and nowhere else; only its symmetric part is
+// used.
 void LowRankCovariance::learn(const PairBatch& batch) {
   if (control_.size() == 0) return;
   const auto count = static_cast<double>(batch.pairs());
-  pairs_seen_(0, 0) += count;
-  const double memory =
-      std::max(constants::kControlMemory * static_cast<double>(m()), constants::kControlShare * pairs_seen_(0, 0));
-  const double rate = std::min(constants::kControlRate, count / memory);
+  learned_(0, 0) += count;
+  const double rate = std::min(constants::kControlRate, count / control_memory());
   Matrix residual = batch.odd;
   residual.noalias() += control_ * batch.deviation;
   control_.noalias() -= (rate / count) * residual * batch.solved.transpose();
+}
+
+// The mean's Newton steps use A, with as much of Sigma^-1 as its noise makes necessary.
+void LowRankCovariance::renew() {
+  if (control_.size() == 0) return;
+  const Matrix precision = solve(Matrix::Identity(m(), m()));
+  double share = control_noise();
+  for (int k = 0; k < constants::kNewtonDampings; ++k, share = 4 * share + constants::kMetricDamping) {
+    const Eigen::LLT<Matrix> llt(symmetric_control() + share * precision);
+    if (llt.info() != Eigen::Success) continue;
+    newton_root_ = llt.matrixL();
+    return;
+  }
+  newton_root_.resize(0, 0);
+}
+
+// The best factors for the learned curvature, chosen anew: near eigenvalues at the start may have made it
+// take others.
+std::vector<Tangent> LowRankCovariance::alternatives() const {
+  std::vector<Tangent> out;
+  if (!controlled_ || p() == 0) return out;
+  const Matrix precision = solve(Matrix::Identity(m(), m()));
+  for (const double share : constants::kAlternativeShares) {
+    const Matrix mixed = (1 - share) * symmetric_control() + share * precision;
+    if (Eigen::LLT<Matrix>(mixed).info() != Eigen::Success) continue;
+    QuadraticFit fit = QuadraticFitter(mixed).fit(p());
+    out.push_back({std::move(fit.factors), fit.residual_sd.array().log()});
+  }
+  return out;
 }
 
 // Turned so that the factors lie as near as possible to the reference's: W and W Q give the same Sigma.
 Tangent LowRankCovariance::coordinates(const Tangent* reference) const {
   if (reference == nullptr || p() == 0) return {factors_, log_residual_.col(0)};
   const Vector weight = (-2 * reference->scales).array().exp();
-  const Eigen::JacobiSVD<Matrix> svd(factors_.transpose() * (weight.asDiagonal() * reference->factors),
-                                     Eigen::ComputeFullU | Eigen::ComputeFullV);
-  return {factors_ * (svd.matrixU() * svd.matrixV().transpose()), log_residual_.col(0)};
+  const Matrix overlap = factors_.transpose() * (weight.asDiagonal() * reference->factors);
+  const Eigen::SelfAdjointEigenSolver<Matrix> gram(overlap.transpose() * overlap);
+  const Vector lengths =
+      gram.eigenvalues().cwiseMax(1e-14 * gram.eigenvalues().maxCoeff() + 1e-300).cwiseSqrt();
+  const Matrix turn =
+      overlap * gram.eigenvectors() * lengths.cwiseInverse().asDiagonal() * gram.eigenvectors().transpose();
+  return {factors_ * turn, log_residual_.col(0)};
 }
 
 bool LowRankCovariance::assign(const Tangent& coordinates) {
@@ -148,7 +198,8 @@ bool LowRankCovariance::assign(const Tangent& coordinates) {
   return std::isfinite(log_det_);
 }
 
-std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residual_sd, std::optional<Matrix> curvature) {
+std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residual_sd,
+                                          std::optional<Matrix> curvature) {
   return std::make_unique<LowRankCovariance>(std::move(factors), residual_sd, std::move(curvature));
 }
 

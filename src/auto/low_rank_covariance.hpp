@@ -1,6 +1,6 @@
 #pragma once
-// Sigma = W W' + diag(d)^2 as a point of the Fisher geometry. With a = D^-1 W and C = I + a'a the Woodbury identity
-// reads Sigma^-1 = D^-1 (I - a C^-1 a') D^-1.
+// Sigma = W W' + diag(d)^2 as a point of the Fisher geometry. With a = D^-1 W and C = I + a'a the Woodbury
+// identity reads Sigma^-1 = D^-1 (I - a C^-1 a') D^-1.
 #include <Eigen/Cholesky>
 
 #include "magva/auto/covariance.hpp"
@@ -22,19 +22,31 @@ class LowRankCovariance final : public Covariance {
   void move(const Tangent& direction, double step) override;
   void scale(double factor) override;
   void learn(const PairBatch& batch) override;
+  void renew() override;
+  std::vector<Tangent> alternatives() const override;
   Tangent coordinates(const Tangent* reference) const override;
   bool assign(const Tangent& coordinates) override;
-  Gaussian gaussian(ConstVectorRef mean) const override { return Gaussian::low_rank(mean, factors_, residual_); }
-  std::vector<Matrix*> state() override { return {&factors_, &log_residual_, &control_, &newton_root_, &pairs_seen_}; }
+  Gaussian gaussian(ConstVectorRef mean) const override {
+    return Gaussian::low_rank(mean, factors_, residual_);
+  }
+  std::vector<Matrix*> state() override {
+    return {&factors_, &log_residual_, &control_, &newton_root_, &learned_};
+  }
   void refresh() override;
 
  private:
   Index m() const { return factors_.rows(); }
   Index p() const { return factors_.cols(); }
   Matrix solve(ConstMatrixRef v) const;
+  Matrix symmetric_control() const { return .5 * (control_ + control_.transpose()); }
   /// g + A delta with the symmetric part of A.
   Matrix controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const;
+  double control_memory() const;
+  /// The noise of A relative to Sigma^-1, as a spectral norm.
+  double control_noise() const;
   double squared_size(const Matrix& gradients) const;
+  /// The largest relative change of any variance, |Sigma^-1/2 dSigma Sigma^-1/2|, by power iteration.
+  double largest_change(const Tangent& direction) const;
   Vector precision_diagonal() const;
   /// The differential that the Fisher metric makes of a direction.
   Tangent metric(const Tangent& direction) const;
@@ -43,8 +55,10 @@ class LowRankCovariance final : public Covariance {
   Matrix log_residual_;  // one column
   Matrix control_;       // A of the control variate; empty where there is none
   bool controlled_ = false;
-  Matrix newton_root_;   // Cholesky factor of the curvature that preconditions the mean; empty where there is none
-  Matrix pairs_seen_ = Matrix::Zero(1, 1);  // by the control variate
+  Matrix newton_root_;  // Cholesky factor of the curvature that preconditions the mean; empty where there is
+                        // none
+  /// Pairs that the control variate has seen, and the mean square that it leaves of a residual's coordinate.
+  Matrix learned_ = Matrix::Zero(2, 1);
 
   Vector residual_;
   Matrix scaled_;  // a

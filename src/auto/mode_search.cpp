@@ -1,8 +1,11 @@
 #include "magva/auto/mode_search.hpp"
 
+#include <Eigen/Cholesky>
+
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <optional>
 
 #include "magva/auto/constants.hpp"
 
@@ -16,15 +19,19 @@ struct Pair {
   double inverse_curvature;
 };
 
+using Guess = std::optional<Eigen::LLT<Matrix>>;  // of the curvature
+
 // The two-loop recursion (Nocedal 1980): the inverse Hessian's product with the gradient of the log density.
-Vector ascent_direction(const std::deque<Pair>& pairs, ConstVectorRef gradient) {
+Vector ascent_direction(const std::deque<Pair>& pairs, ConstVectorRef gradient, const Guess& guess) {
   Vector direction = gradient;
   std::vector<double> alpha(pairs.size());
   for (std::size_t i = pairs.size(); i-- > 0;) {
     alpha[i] = pairs[i].inverse_curvature * pairs[i].step.dot(direction);
     direction -= alpha[i] * pairs[i].change;
   }
-  if (!pairs.empty()) {
+  if (guess) {
+    direction = guess->solve(direction).eval();
+  } else if (!pairs.empty()) {
     const Pair& last = pairs.back();
     direction *= last.step.dot(last.change) / last.change.squaredNorm();
   }
@@ -35,9 +42,10 @@ Vector ascent_direction(const std::deque<Pair>& pairs, ConstVectorRef gradient) 
   return direction;
 }
 
-// Bisection for the weak Wolfe conditions (Lewis and Overton 2013): it needs no smoothness, and a log density of
-// -infinity is one more point that is too far.
-bool line_search(Evaluator& evaluator, const PathPoint& from, ConstVectorRef direction, double first, PathPoint& to) {
+// Bisection for the weak Wolfe conditions (Lewis and Overton 2013): it needs no smoothness, and a log density
+// of -infinity is one more point that is too far.
+bool line_search(Evaluator& evaluator, const PathPoint& from, ConstVectorRef direction, double first,
+                 PathPoint& to) {
   const double slope = from.gradient.dot(direction);
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
@@ -82,9 +90,7 @@ void thin(std::vector<PathPoint>& path) {
   path = std::move(kept);
 }
 
-}  // namespace
-
-ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations) {
+ModeSearch search_with(Evaluator& evaluator, ConstVectorRef start, int max_iterations, const Guess& guess) {
   ModeSearch search;
   PathPoint at{start, Vector(start.size()), 0};
   at.log_density = evaluator.evaluate(at.theta, at.gradient);
@@ -93,7 +99,7 @@ ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_itera
   std::deque<double> recent{at.log_density};
   int stride = 1;
   for (int k = 1; k <= max_iterations; ++k) {
-    Vector direction = ascent_direction(pairs, at.gradient);
+    Vector direction = ascent_direction(pairs, at.gradient, guess);
     if (!(direction.dot(at.gradient) > 0)) {
       pairs.clear();
       direction = at.gradient;
@@ -104,10 +110,11 @@ ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_itera
       break;
     }
     PathPoint next;
-    const double first = pairs.empty() ? std::min(1., 1 / size) : 1;
+    const double first = pairs.empty() && !guess ? std::min(1., 1 / size) : 1;
     if (!line_search(evaluator, at, direction, first, next)) {
       if (pairs.empty()) {
-        search.converged = true;  // not even along the gradient is there anything higher: rounding is all that is left
+        search.converged =
+            true;  // not even along the gradient is there anything higher: rounding is all that is left
         break;
       }
       pairs.clear();
@@ -131,6 +138,17 @@ ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_itera
   }
   search.end = std::move(at);
   return search;
+}
+
+}  // namespace
+
+ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations) {
+  return search_with(evaluator, start, max_iterations, std::nullopt);
+}
+
+ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
+                       ConstMatrixRef curvature) {
+  return search_with(evaluator, start, max_iterations, Eigen::LLT<Matrix>(curvature));
 }
 
 }  // namespace magva

@@ -27,7 +27,8 @@ QuadraticFitter::QuadraticFitter(ConstMatrixRef precision)
   cholesky_ = llt.matrixL();
 }
 
-QuadraticFitter::QuadraticFitter(ConstMatrixRef precision, const QuadraticFitter& similar) : QuadraticFitter(precision) {
+QuadraticFitter::QuadraticFitter(ConstMatrixRef precision, const QuadraticFitter& similar)
+    : QuadraticFitter(precision) {
   scale_ = similar.scale_;
   directions_ = similar.directions_;
 }
@@ -60,7 +61,8 @@ void QuadraticFitter::update_directions(Index rank) {
 // Coordinate i maximises -a d^2/2 - b d + log d, with a and b from the other coordinates as they are.
 void QuadraticFitter::update_scales(Index rank) {
   const Index m = precision_.rows();
-  Matrix correlation = directions_.leftCols(rank) * (values_.cwiseInverse().array() - 1).matrix().asDiagonal() *
+  Matrix correlation = directions_.leftCols(rank) *
+                       (values_.cwiseInverse().array() - 1).matrix().asDiagonal() *
                        directions_.leftCols(rank).transpose();
   correlation.diagonal().array() += 1;
   const Matrix weight = precision_.cwiseProduct(correlation);
@@ -76,13 +78,16 @@ void QuadraticFitter::update_scales(Index rank) {
 
 QuadraticFit QuadraticFitter::fit(Index rank) {
   const Index m = precision_.rows();
-  const auto value = [&] { return -.5 * trace_ + scale_.array().log().sum() - .5 * values_.array().log().sum(); };
+  const auto value = [&] {
+    return -.5 * trace_ + scale_.array().log().sum() - .5 * values_.array().log().sum();
+  };
   if (rank == 0) {
     const Vector sd = precision_.diagonal().cwiseSqrt().cwiseInverse();
     return {Matrix(m, 0), sd, -.5 * static_cast<double>(m) + sd.array().log().sum()};
   }
   double last = -std::numeric_limits<double>::infinity();
-  for (int round = 0; round < constants::kQuadraticRounds; ++round) {
+  const Index rounds = std::max(constants::kQuadraticRounds, constants::kQuadraticEffort / m);
+  for (Index round = 0; round < rounds; ++round) {
     update_directions(rank);
     update_scales(rank);
     const double now = value();

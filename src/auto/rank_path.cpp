@@ -18,7 +18,7 @@ RankChoice choose_rank(QuadraticFitter& fitter, Index dimension) {
   const double full = fitter.full_rank_value() - base;
   RankChoice choice{0, {{0, 0.}}};
   if (dimension <= constants::kFullRankDimension) {
-    choice.rank = full > constants::kFullRankGain ? dimension : 0;
+    choice.rank = dimension;
     choice.path.push_back({dimension, full});
     return choice;
   }

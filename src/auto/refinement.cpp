@@ -12,7 +12,9 @@ namespace magva {
 
 namespace {
 
-Index first_pairs(Index m) { return std::clamp<Index>(m / 4, constants::kFewestPairs, constants::kFirstPairs); }
+Index first_pairs(Index m) {
+  return std::clamp<Index>(m / 4, constants::kFewestPairs, constants::kFirstPairs);
+}
 
 // Columns of `from` whose flag is set, in place.
 void keep(Matrix& from, const std::vector<Index>& kept) {
@@ -29,7 +31,8 @@ void IterateAverage::add(ConstVectorRef mean, const Covariance& covariance) {
     return;
   }
   value.mean += (mean - value.mean) / count;
-  value.covariance = combine(1 - 1 / count, value.covariance, 1 / count, covariance.coordinates(&value.covariance));
+  value.covariance =
+      combine(1 - 1 / count, value.covariance, 1 / count, covariance.coordinates(&value.covariance));
 }
 
 Refinement::State::State(Evaluator& evaluator_, Vector mean_, std::unique_ptr<Covariance> covariance_,
@@ -46,7 +49,8 @@ Refinement::State::State(Evaluator& evaluator_, Vector mean_, std::unique_ptr<Co
 bool Refinement::State::draw_batch() {
   const Index m = mean.size();
   batch.noise.resize(covariance->noise_size(), pairs);
-  Noise(seed, NoiseStream::kFit).fill(static_cast<std::uint64_t>(iteration), 0, batch.noise, evaluator.workers());
+  Noise(seed, NoiseStream::kFit)
+      .fill(static_cast<std::uint64_t>(iteration), 0, batch.noise, evaluator.workers());
   covariance->draw(batch);
   Matrix theta(m, 2 * pairs);
   theta.leftCols(pairs) = batch.deviation.colwise() + mean;
@@ -61,19 +65,22 @@ bool Refinement::State::draw_batch() {
     kept.push_back(s);
     sum += .5 * (log_density(s) + log_density(pairs + s));
   }
-  if (static_cast<double>(kept.size()) < std::max(2., (1 - constants::kTooManyRejected) * static_cast<double>(pairs))) {
+  if (static_cast<double>(kept.size()) <
+      std::max(2., (1 - constants::kTooManyRejected) * static_cast<double>(pairs))) {
     covariance->scale(constants::kShrink);
     return false;
   }
   batch.odd = .5 * (gradient.leftCols(pairs) - gradient.rightCols(pairs));
   batch.even = .5 * (gradient.leftCols(pairs) + gradient.rightCols(pairs));
-  for (Matrix* part : {&batch.noise, &batch.deviation, &batch.solved, &batch.odd, &batch.even}) keep(*part, kept);
+  for (Matrix* part : {&batch.noise, &batch.deviation, &batch.solved, &batch.odd, &batch.even})
+    keep(*part, kept);
   elbo = sum / static_cast<double>(kept.size()) +
          .5 * (covariance->log_determinant() + static_cast<double>(m) * (std::log(2 * std::numbers::pi) + 1));
   return true;
 }
 
 void Refinement::State::take_step() {
+  covariance->prepare(batch);
   const Index half = batch.pairs() / 2;
   const Vector g1 = batch.even.leftCols(half).rowwise().mean();
   const Vector g2 = batch.even.rightCols(half).rowwise().mean();
@@ -83,7 +90,6 @@ void Refinement::State::take_step() {
   const double mean_total = .5 * g.dot(mean_step);
   const double mean_noise = .5 * difference.dot(covariance->mean_step(difference));
 
-  covariance->prepare(batch);
   const Tangent d1 = covariance->differential(batch, 0, half);
   const Tangent d2 = covariance->differential(batch, batch.pairs() - half, half);
   const Tangent d = combine(.5, d1, .5, d2);
@@ -92,6 +98,10 @@ void Refinement::State::take_step() {
   const double total = .5 * inner(d, direction);
   const double noise = .5 * inner(apart, covariance->natural(apart));
 
+  if (!std::isfinite(total) || !std::isfinite(mean_total) || !std::isfinite(noise)) {
+    covariance->scale(constants::kShrink);  // gradients beyond all numbers: the draws are too far out
+    return;
+  }
   const bool first = last_mean_step.size() == 0;
   mean_window.push_back({mean_total - mean_noise, mean_total, first ? 0 : .5 * g.dot(last_mean_step)});
   covariance_window.push_back({total - noise, total, first ? 0 : .5 * inner(d, last_direction)});
@@ -113,14 +123,16 @@ void Refinement::State::end_window() {
   covariance_gain = summarise(covariance_window);
   mean_window.clear();
   covariance_window.clear();
+  covariance->renew();
   const bool scarce = mean_control.scarce() && covariance_control.scarce();
   const double signal = mean_gain.signal + covariance_gain.signal;
   const double floor = mean_control.noise_floor(mean_gain) + covariance_control.noise_floor(covariance_gain);
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
-  const bool quiet = signal < std::max(2 * se, 2 * floor);
+  const bool quiet = signal < std::max({2 * se, 2 * floor, constants::kQuietShare * tolerance});
   if (!quiet) {
     quiet_windows = 0;
     average.clear();
+    settled = false;
     if (scarce) pairs = std::min(2 * pairs, constants::kMostPairs);
     return;
   }
@@ -141,8 +153,8 @@ void Refinement::step() {
   }
 }
 
-Refinement::Refinement(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
-                       double tolerance)
+Refinement::Refinement(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance,
+                       std::uint64_t seed, double tolerance)
     : state_(std::make_unique<State>(evaluator, std::move(mean), std::move(covariance), seed, tolerance)) {}
 Refinement::~Refinement() = default;
 Refinement::Refinement(Refinement&&) noexcept = default;
@@ -155,8 +167,9 @@ Index Refinement::pairs() const { return state_->pairs; }
 
 Gaussian Refinement::posterior() const {
   const State& s = *state_;
-  if (s.average.count < constants::kWindow) return s.covariance->gaussian(s.mean);
-  return s.at(s.average.value)->gaussian(s.average.value.mean);
+  if (s.average.count >= constants::kWindow) return s.at(s.average.value)->gaussian(s.average.value.mean);
+  if (s.settled) return s.at(s.previous)->gaussian(s.previous.mean);
+  return s.covariance->gaussian(s.mean);
 }
 
 }  // namespace magva

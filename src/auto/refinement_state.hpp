@@ -16,15 +16,19 @@ class IterateAverage {
 };
 
 struct Refinement::State {
-  State(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed, double tolerance);
+  State(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
+        double tolerance);
 
   bool draw_batch();
   void take_step();
   void end_window();
   void end_epoch();
-  /// ELBO differences to `base` of points ahead on the way from `from` to `base`; moves there where it is better.
+  /// ELBO differences to `base` of points ahead on the way from `from` to `base`; moves there where it is
+  /// better.
   bool probe_ahead(const Iterate& from, const Iterate& base);
-  Iterate current() const;
+  /// Tries other factors than those that the iterates have settled on; moves there where they are better.
+  bool try_alternatives(const Iterate& base);
+  Matrix probe_noise() const;
   std::unique_ptr<Covariance> at(const Iterate& iterate) const;
 
   Evaluator& evaluator;
@@ -37,10 +41,11 @@ struct Refinement::State {
   Index pairs;
   StepControl mean_control, covariance_control;
   std::vector<Gain> mean_window, covariance_window;
-  int quiet_windows = 0;   // windows of the present epoch
+  int quiet_windows = 0;  // windows of the present epoch
   WindowGain mean_gain, covariance_gain;
   IterateAverage average;
-  Iterate previous;        // the last epoch's average; empty before the first
+  Iterate previous;      // the last epoch's average; empty before the first
+  bool settled = false;  // it still stands: nothing has moved since
   double previous_floor = 0;
   double elbo;
   RefinementStatus status = RefinementStatus::kRunning;

@@ -30,36 +30,29 @@ std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int
     if (std::isfinite(evaluator.evaluate(point, gradient))) points.push_back(std::move(point));
   }
   if (points.empty())
-    throw DataError("the log density is not finite at the start nor at random points around it; give a start inside its support");
+    throw DataError(
+        "the log density is not finite at the start nor at random points around it; give a start inside its "
+        "support");
   return points;
 }
 
 std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from) {
   Candidate candidate{from, std::nullopt, false, 0};
-  for (int k = 0; k <= constants::kNewtonSteps; ++k) {
+  for (int round = 0;; ++round) {
     const auto curvature = dense_curvature(evaluator, candidate.centre);
-    if (!curvature) return candidate.curvature ? std::optional<Candidate>(candidate) : std::nullopt;
+    if (!curvature) break;
     candidate.curvature = positive_part(*curvature);
-    const Eigen::LLT<Matrix> llt(*candidate.curvature);
-    const Vector step = llt.solve(candidate.centre.gradient);
-    const double decrement = .5 * step.dot(candidate.centre.gradient);
-    const bool top = candidate.curvature->isApprox(*curvature, 1e-6);
-    if (decrement < constants::kNewtonDecrement) {
-      candidate.is_mode = top;
-      return candidate;
+    const Vector step = Eigen::LLT<Matrix>(*candidate.curvature).solve(candidate.centre.gradient);
+    if (.5 * step.dot(candidate.centre.gradient) < constants::kNewtonDecrement) {
+      candidate.is_mode = candidate.curvature->isApprox(*curvature, 1e-6);
+      break;
     }
-    if (k == constants::kNewtonSteps) break;
-    PathPoint next;
-    double t = 1;
-    bool higher = false;
-    for (int trial = 0; trial < constants::kNewtonTrials && !higher; ++trial, t *= .25) {
-      next = {candidate.centre.theta + t * step, Vector(step.size()), 0};
-      next.log_density = evaluator.evaluate(next.theta, next.gradient);
-      higher = next.log_density > candidate.centre.log_density;
-    }
-    if (!higher) break;
-    candidate.centre = std::move(next);
+    if (round == constants::kPolishRounds) break;
+    candidate.centre =
+        search_mode(evaluator, candidate.centre.theta, constants::kPolishIterations, *candidate.curvature)
+            .end;
   }
+  if (!candidate.curvature) return std::nullopt;
   return candidate;
 }
 

@@ -28,6 +28,7 @@ void StepControl::observe(const Gain& gain) {
   average_.total += w * (gain.total - average_.total);
   average_.overshoot += w * (gain.overshoot - average_.overshoot);
   weight_ += w * (1 - weight_);
+  largest_ = std::min(constants::kLargestStep, constants::kOvershootRecovery * largest_);
   if (average_.overshoot < -constants::kOvershoot * average_.total) {
     largest_ = std::max(constants::kOvershootCut * step_, constants::kSmallestStep);
     average_.overshoot = 0;

@@ -14,7 +14,8 @@ namespace {
 
 // Whether the two put their mass in different places: some mean differs by several sds of both.
 bool apart(const Gaussian& a, const Gaussian& b) {
-  return ((a.mean() - b.mean()).cwiseAbs().cwiseQuotient(a.sd().cwiseMax(b.sd()))).maxCoeff() > constants::kModesApart;
+  return ((a.mean() - b.mean()).cwiseAbs().cwiseQuotient(a.sd().cwiseMax(b.sd()))).maxCoeff() >
+         constants::kModesApart;
 }
 
 }  // namespace
@@ -35,7 +36,8 @@ void AutoRun::compare_with_rivals(const Gaussian& best, double elbo) {
     (other.mean() - best.mean()).cwiseAbs().cwiseQuotient(best.sd().cwiseMax(other.sd())).maxCoeff(&worst);
     trusted_ = false;
     warnings_.push_back(fmt::format(
-        "starts disagree: another one ends at ELBO {:.2f} (this one: {:.2f}) with {} = {:.3g} instead of {:.3g}, so that the "
+        "starts disagree: another one ends at ELBO {:.2f} (this one: {:.2f}) with {} = {:.3g} instead of "
+        "{:.3g}, so that the "
         "posterior has several modes, of which this Gaussian shows one",
         estimate.elbo, elbo, model_.parameter_name(worst), other.mean()(worst), best.mean()(worst)));
     return;
@@ -48,7 +50,8 @@ AutoResult AutoRun::judge(const Refinement& best) {
   const std::int64_t rejected = evaluator_.rejected();
   const ElboEstimate estimate = estimate_elbo(evaluator_, q, options_.elbo_draws, options_.seed + 1);
   const bool measurable = std::isfinite(estimate.elbo);
-  const double khat = measurable ? pareto_khat(estimate.log_weights) : std::numeric_limits<double>::infinity();
+  const double khat =
+      measurable ? pareto_khat(estimate.log_weights) : std::numeric_limits<double>::infinity();
   if (measurable) compare_with_rivals(q, estimate.elbo);
 
   const auto distrust = [&](std::string why) {
@@ -59,13 +62,15 @@ AutoResult AutoRun::judge(const Refinement& best) {
     distrust(fmt::format("the fit has not converged ({}): {}", words(stopped_), evidence_));
   const TailReport tails = probe_tails(evaluator_, q);
   if (tails.kind == TailKind::kImproper)
-    distrust(fmt::format("the log density does not fall along {}: the posterior is improper, as with perfectly separated "
-                         "data and flat priors; give the parameters proper priors",
-                         tails.where));
+    distrust(fmt::format(
+        "the log density does not fall along {}: the posterior is improper, as with perfectly separated "
+        "data and flat priors; give the parameters proper priors",
+        tails.where));
   else if (tails.kind == TailKind::kHeavy)
-    distrust(fmt::format("the log density falls only like a logarithm along {}: the posterior has heavy tails, which no "
-                         "Gaussian has",
-                         tails.where));
+    distrust(fmt::format(
+        "the log density falls only like a logarithm along {}: the posterior has heavy tails, which no "
+        "Gaussian has",
+        tails.where));
   const double share = static_cast<double>(estimate.rejected) / static_cast<double>(options_.elbo_draws);
   if (share > constants::kRejectedWarning)
     warnings_.push_back(fmt::format("the log density was not finite at {:.1f} % of the draws", 100 * share));
@@ -74,8 +79,8 @@ AutoResult AutoRun::judge(const Refinement& best) {
     distrust(fmt::format("k-hat is {:.2f}, {}", khat, khat_words(khat)));
   else if (khat > constants::kDoubtfulKhat)
     warnings_.push_back(fmt::format("k-hat is {:.2f}, {}", khat, khat_words(khat)));
-  return {q,         stopped_,   evidence_, estimate.elbo,      estimate.se, khat,     trusted_,
-          warnings_, rank_path_, reports_,  best.iterations(),  evaluations, rejected, seconds()};
+  return {q,         stopped_,   evidence_, estimate.elbo,     estimate.se, khat,     trusted_,
+          warnings_, rank_path_, reports_,  best.iterations(), evaluations, rejected, seconds()};
 }
 
 }  // namespace magva

@@ -20,7 +20,8 @@ ElboEstimate estimate_elbo(Evaluator& evaluator, const Gaussian& q, Index draws,
   for (Index first = 0; first < draws; first += kBlock) {
     const Index count = std::min(kBlock, draws - first);
     Matrix noise(q.is_dense() ? m : m + p, count);
-    source.fill(std::numeric_limits<std::uint32_t>::max(), static_cast<std::uint32_t>(first), noise, evaluator.workers());
+    source.fill(std::numeric_limits<std::uint32_t>::max(), static_cast<std::uint32_t>(first), noise,
+                evaluator.workers());
     Matrix theta = q.factors() * noise.topRows(p);
     if (!q.is_dense()) theta += q.residual_sd().asDiagonal() * noise.bottomRows(m);
     theta.colwise() += q.mean();

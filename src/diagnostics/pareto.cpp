@@ -11,8 +11,8 @@
 namespace magva {
 
 namespace {
-constexpr Index kFewestTail = 5;         // below it no tail can be fitted
-constexpr double kPriorDraws = 10;       // weight of the prior on the shape, in draws
+constexpr Index kFewestTail = 5;    // below it no tail can be fitted
+constexpr double kPriorDraws = 10;  // weight of the prior on the shape, in draws
 constexpr double kPriorShape = .5;
 
 double log_sum_exp(ConstVectorRef x) {
@@ -21,7 +21,8 @@ double log_sum_exp(ConstVectorRef x) {
 }
 
 Index tail_length(Index draws) {
-  return static_cast<Index>(std::ceil(std::min(.2 * static_cast<double>(draws), 3 * std::sqrt(static_cast<double>(draws)))));
+  return static_cast<Index>(
+      std::ceil(std::min(.2 * static_cast<double>(draws), 3 * std::sqrt(static_cast<double>(draws)))));
 }
 
 double pareto_quantile(const ParetoFit& fit, double p) {
@@ -59,7 +60,8 @@ SmoothedWeights smooth_weights(ConstVectorRef log_weights) {
   out.log_weights.array() -= log_weights.maxCoeff();
   std::vector<Index> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), Index{0});
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return log_weights(a) < log_weights(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return log_weights(a) < log_weights(b); });
   const Index tail = tail_length(n);
   if (tail >= kFewestTail && tail < n) {
     const double cut = std::exp(out.log_weights(order[static_cast<std::size_t>(n - tail - 1)]));
@@ -89,8 +91,10 @@ double pareto_khat(ConstVectorRef log_weights) { return smooth_weights(log_weigh
 std::string khat_words(double khat) {
   if (khat < .5) return "good: the Gaussian covers the posterior, and importance weights can correct it";
   if (khat < .7) return "usable: importance weights can correct the Gaussian, with more draws";
-  if (khat <= 1) return "doubtful: the posterior has more in its tails than the Gaussian; its means and sds may be off";
-  return "poor: the posterior is not near this Gaussian somewhere in its space; check what matters by other means";
+  if (khat <= 1)
+    return "doubtful: the posterior has more in its tails than the Gaussian; its means and sds may be off";
+  return "poor: the posterior is not near this Gaussian somewhere in its space; check what matters by other "
+         "means";
 }
 
 }  // namespace magva

@@ -29,16 +29,18 @@ Matrix importance_resample(Evaluator& evaluator, const Gaussian& q, Index count,
   evaluator.evaluate(theta, log_density, gradient);
   const SmoothedWeights weights = smooth_weights(log_density - q.log_density(theta));
   if (!(weights.khat <= constants::kDoubtfulKhat))
-    throw DataError(fmt::format(
-        "cannot resample: k-hat is {:.2f}, above {}, so that the weights rest on a few draws; use the draws of the "
-        "Gaussian, or a richer model or rank",
-        weights.khat, constants::kDoubtfulKhat));
+    throw DataError(
+        fmt::format("cannot resample: k-hat is {:.2f}, above {}, so that the weights rest on a few draws; "
+                    "use the draws of the "
+                    "Gaussian, or a richer model or rank",
+                    weights.khat, constants::kDoubtfulKhat));
   const double largest = std::exp(weights.log_weights.maxCoeff());
   if (largest * static_cast<double>(count) > 1)
-    throw DataError(fmt::format(
-        "cannot resample {} distinct draws: one of {} has {:.2g} of all weight, and would have to come more than once; "
-        "ask for at most {}",
-        count, pool, largest, static_cast<Index>(1 / largest)));
+    throw DataError(
+        fmt::format("cannot resample {} distinct draws: one of {} has {:.2g} of all weight, and would have "
+                    "to come more than once; "
+                    "ask for at most {}",
+                    count, pool, largest, static_cast<Index>(1 / largest)));
   // The smallest exponential clocks, each running at its draw's weight (Efraimidis and Spirakis 2006).
   Matrix normals(2, pool);
   Noise(seed, NoiseStream::kRandomPoint).fill(0, 0, normals);

@@ -1,7 +1,7 @@
 #include "magva/diagnostics/tails.hpp"
 
-#include <Eigen/SVD>
 #include <fmt/format.h>
+#include <Eigen/Eigenvalues>
 
 #include <cmath>
 
@@ -16,17 +16,26 @@ struct Axis {
   std::string name;
 };
 
+// Of L L', each one sd long, the widest first. Scaled to unit variances, so that no parameter's unit decides.
+Matrix principal_axes(const Matrix& root) {
+  const Vector sd = root.rowwise().norm();
+  const Matrix unit = sd.cwiseInverse().asDiagonal() * root;
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(unit * unit.transpose());
+  const Matrix axes =
+      sd.asDiagonal() * eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
+  return axes.rowwise().reverse();
+}
+
 std::vector<Axis> axes(const Model& model, const Gaussian& q) {
   const Index m = q.dimension();
   std::vector<Axis> out;
   if (q.rank() > 0) {
-    const Matrix wide = q.is_dense() ? Matrix(Eigen::BDCSVD<Matrix>(q.factors(), Eigen::ComputeThinU).matrixU() *
-                                              Eigen::BDCSVD<Matrix>(q.factors()).singularValues().asDiagonal())
-                                     : q.factors();
+    const Matrix wide = q.is_dense() ? principal_axes(q.factors()) : q.factors();
     for (Index j = 0; j < std::min<Index>(wide.cols(), constants::kTailFactors); ++j)
       out.push_back({wide.col(j), fmt::format("the Gaussian's principal axis {}", j + 1)});
   }
-  // Coordinates are probed with their conditional sds, so that a strong correlation does not hide a flat direction.
+  // Coordinates are probed with their conditional sds, so that a strong correlation does not hide a flat
+  // direction.
   const Vector sd = q.sd();
   const Index stride = std::max<Index>(1, m / constants::kTailCoordinates);
   for (Index i = 0; i < m; i += stride)
@@ -38,12 +47,18 @@ std::vector<Axis> axes(const Model& model, const Gaussian& q) {
 TailKind classify(const double* fall) {
   for (int k = 0; k < constants::kTailRadii; ++k)
     if (!std::isfinite(fall[k])) return TailKind::kLight;  // beyond the support, or beyond all numbers
-  const double last = fall[constants::kTailRadii - 1] - fall[constants::kTailRadii - 2];
-  const double before = fall[constants::kTailRadii - 2] - fall[constants::kTailRadii - 3];
-  if (last < constants::kFlatNats && before < constants::kFlatNats) return TailKind::kImproper;
-  // Radii double: a power law falls by equal amounts, an exponential by doubling ones.
-  if (last < constants::kHeavyGrowth * before) return TailKind::kHeavy;
-  return TailKind::kLight;
+  if (fall[constants::kTailRadii - 1] > constants::kLightFall) return TailKind::kLight;
+  // Radii double: a power law falls by equal amounts, an exponential by doubling ones. A density that rises
+  // somewhere on the way, as in a funnel, tells nothing.
+  bool flat = true;
+  bool heavy = true;
+  for (int k = 2; k < constants::kTailRadii; ++k) {
+    const double last = fall[k] - fall[k - 1];
+    const double before = fall[k - 1] - fall[k - 2];
+    flat = flat && std::abs(last) < constants::kFlatNats;
+    heavy = heavy && last > 0 && before > 0 && last < constants::kHeavyGrowth * before;
+  }
+  return flat ? TailKind::kImproper : heavy ? TailKind::kHeavy : TailKind::kLight;
 }
 
 }  // namespace
@@ -59,7 +74,8 @@ TailReport probe_tails(Evaluator& evaluator, const Gaussian& q) {
     for (Index side = 0; side < 2; ++side)
       for (Index k = 0; k < constants::kTailRadii; ++k)
         theta.col(side * constants::kTailRadii + k) =
-            q.mean() + (side == 0 ? 1 : -1) * constants::kFirstTailRadius * std::ldexp(1, static_cast<int>(k)) * axis.direction;
+            q.mean() + (side == 0 ? 1 : -1) * constants::kFirstTailRadius *
+                           std::ldexp(1, static_cast<int>(k)) * axis.direction;
     Vector log_density(kColumns);
     Matrix gradient(m, kColumns);
     evaluator.evaluate(theta, log_density, gradient);

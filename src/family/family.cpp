@@ -19,7 +19,8 @@ constexpr std::array kFamilies = {
     std::pair{FamilyKind::kFixedRank, "fixed-rank"}, std::pair{FamilyKind::kFullRank, "full-rank"},
 };
 
-constexpr std::array kEstimators = {std::pair{Estimator::kEntropy, "entropy"}, std::pair{Estimator::kPath, "path"}};
+constexpr std::array kEstimators = {std::pair{Estimator::kEntropy, "entropy"},
+                                    std::pair{Estimator::kPath, "path"}};
 
 template <class Table>
 const char* name_in(const Table& table, auto kind) {
@@ -45,8 +46,8 @@ FamilyKind parse_family(std::string_view text) { return parse_in(kFamilies, "fam
 const char* name(Estimator estimator) { return name_in(kEstimators, estimator); }
 Estimator parse_estimator(std::string_view text) { return parse_in(kEstimators, "estimator", text); }
 
-std::unique_ptr<Family> make_family(const FamilyOptions& options, Index dimension, Index max_draws, std::uint64_t seed,
-                                    Workers& workers) {
+std::unique_ptr<Family> make_family(const FamilyOptions& options, Index dimension, Index max_draws,
+                                    std::uint64_t seed, Workers& workers) {
   if (options.kind == FamilyKind::kFullRank)
     return std::make_unique<FullRank>(options, dimension, max_draws, workers);
   return std::make_unique<LowRank>(options, dimension, max_draws, seed, workers);

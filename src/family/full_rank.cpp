@@ -28,7 +28,8 @@ double FullRank::entropy() const {
   return root().diagonal().array().abs().log().sum() + m / 2 * (std::log(2 * std::numbers::pi) + 1);
 }
 
-void FullRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator, MatrixRef model_gradient) {
+void FullRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                        MatrixRef model_gradient) {
   const Index m = dimension();
   const Index draws = noise.cols();
   auto& of_mean = blocks_[0].gradient;
@@ -62,6 +63,8 @@ void FullRank::times_covariance(VectorRef v) {
   for (Index j = 0; j < m; ++j) v.tail(m - j) += inner(j) * root().col(j).tail(m - j);
 }
 
-Gaussian FullRank::gaussian(const std::vector<Block>& at) const { return Gaussian::dense(at[0].value, at[1].value); }
+Gaussian FullRank::gaussian(const std::vector<Block>& at) const {
+  return Gaussian::dense(at[0].value, at[1].value);
+}
 
 }  // namespace magva

@@ -11,12 +11,17 @@ namespace {
 
 ManifoldKind manifold_of(FamilyKind kind) {
   switch (kind) {
-    case FamilyKind::kVafc: return ManifoldKind::kLowerTrapezoidal;
-    case FamilyKind::kStiefel: return ManifoldKind::kStiefel;
-    case FamilyKind::kGrassmann: return ManifoldKind::kGrassmann;
-    case FamilyKind::kFixedRank: return ManifoldKind::kFixedRank;
+    case FamilyKind::kVafc:
+      return ManifoldKind::kLowerTrapezoidal;
+    case FamilyKind::kStiefel:
+      return ManifoldKind::kStiefel;
+    case FamilyKind::kGrassmann:
+      return ManifoldKind::kGrassmann;
+    case FamilyKind::kFixedRank:
+      return ManifoldKind::kFixedRank;
     case FamilyKind::kMeanField:
-    case FamilyKind::kFullRank: break;
+    case FamilyKind::kFullRank:
+      break;
   }
   return ManifoldKind::kEuclidean;
 }
@@ -36,7 +41,8 @@ double coordinate(double scale, ScaleCoordinates coordinates) {
 
 }  // namespace
 
-LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws, std::uint64_t seed, Workers& workers)
+LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws, std::uint64_t seed,
+                 Workers& workers)
     : rank_(options.kind == FamilyKind::kMeanField ? 0 : options.rank),
       scale_coordinates_(options.scales),
       kernel_(dimension, std::max<Index>({rank_, max_draws, 1}), workers),
@@ -51,8 +57,9 @@ LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws,
       inner2_(rank_, max_draws),
       column_(dimension) {
   blocks_.push_back(make_block("mu", ManifoldKind::kEuclidean, Matrix::Zero(dimension, 1)));
-  blocks_.push_back(make_block("d2", ManifoldKind::kEuclidean,
-                               Matrix::Constant(dimension, 1, coordinate(options.initial_residual_scale, options.scales))));
+  blocks_.push_back(
+      make_block("d2", ManifoldKind::kEuclidean,
+                 Matrix::Constant(dimension, 1, coordinate(options.initial_residual_scale, options.scales))));
   if (rank_ == 0) return;
   factor_block_ = blocks_.size();
   const ManifoldKind manifold = manifold_of(options.kind);
@@ -63,12 +70,14 @@ LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws,
   }
   if (options.kind != FamilyKind::kStiefel) return;
   scale_block_ = blocks_.size();
-  blocks_.push_back(make_block("d1", ManifoldKind::kEuclidean,
-                               Matrix::Constant(rank_, 1, coordinate(options.initial_factor_scale, options.scales))));
+  blocks_.push_back(
+      make_block("d1", ManifoldKind::kEuclidean,
+                 Matrix::Constant(rank_, 1, coordinate(options.initial_factor_scale, options.scales))));
 }
 
 Vector LowRank::scales(const Block& block) const {
-  return scale_coordinates_ == ScaleCoordinates::kLog ? Vector(block.value.array().exp()) : Vector(block.value);
+  return scale_coordinates_ == ScaleCoordinates::kLog ? Vector(block.value.array().exp())
+                                                      : Vector(block.value);
 }
 
 void LowRank::prepare() {
@@ -142,22 +151,27 @@ void LowRank::add_path_term(ConstMatrixRef noise, MatrixRef model_gradient) {
   }
 }
 
-// The paper's (Stiefel4): E[g o epsilon] + diag(Sigma^-1) o d2, with diag(Sigma^-1)_i = w_i (1 - w_i b_i' K b_i).
-void LowRank::residual_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g, Estimator estimator) {
+// The paper's (Stiefel4): E[g o epsilon] + diag(Sigma^-1) o d2, with diag(Sigma^-1)_i = w_i (1 - w_i b_i' K
+// b_i).
+void LowRank::residual_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g,
+                                Estimator estimator) {
   auto out = residual_block().gradient.col(0);
   const auto epsilon = noise.bottomRows(dimension());
   kernel_.over_rows(dimension(), [&](Range r) {
     auto part = out.segment(r.begin, r.size());
     part.setZero();
     for (Index s = 0; s < g.cols(); ++s)
-      part += weight(s) * g.col(s).segment(r.begin, r.size()).cwiseProduct(epsilon.col(s).segment(r.begin, r.size()));
+      part += weight(s) *
+              g.col(s).segment(r.begin, r.size()).cwiseProduct(epsilon.col(s).segment(r.begin, r.size()));
     if (estimator == Estimator::kEntropy) {
       auto share = column_.segment(r.begin, r.size());
       share.setZero();
       for (Index j = 0; j < rank_; ++j)
         for (Index i = 0; i < rank_; ++i)
-          share += k_(i, j) * factors().col(i).segment(r.begin, r.size()).cwiseProduct(
-                                  factors().col(j).segment(r.begin, r.size()));
+          share += k_(i, j) * factors()
+                                  .col(i)
+                                  .segment(r.begin, r.size())
+                                  .cwiseProduct(factors().col(j).segment(r.begin, r.size()));
       part.array() += (1 - weights_.segment(r.begin, r.size()).array() * share.array()) /
                       d2_.segment(r.begin, r.size()).array();
     }
@@ -168,8 +182,7 @@ void LowRank::residual_gradient(ConstMatrixRef noise, ConstVectorRef weight, Con
 // The paper's (Stiefel2): E[g (z o d1)'] + Sigma^-1 B D1^2, where Sigma^-1 B D1^2 = W B K.
 void LowRank::factor_gradient(ConstMatrixRef, ConstVectorRef weight, ConstMatrixRef g, Estimator estimator) {
   Matrix& out = blocks_[factor_block_].gradient;
-  if (estimator == Estimator::kEntropy)
-    kernel_.multiply(1, factors(), k_, 0, out);
+  if (estimator == Estimator::kEntropy) kernel_.multiply(1, factors(), k_, 0, out);
   kernel_.over_rows(dimension(), [&](Range r) {
     for (Index j = 0; j < rank_; ++j) {
       auto part = out.col(j).segment(r.begin, r.size());
@@ -200,7 +213,8 @@ void LowRank::factor_scale_gradient(ConstMatrixRef noise, ConstVectorRef weight,
   if (scale_coordinates_ == ScaleCoordinates::kLog) out.array() *= d1_.array();
 }
 
-void LowRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator, MatrixRef model_gradient) {
+void LowRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                       MatrixRef model_gradient) {
   if (estimator == Estimator::kPath) add_path_term(noise, model_gradient);
   auto mean = blocks_[0].gradient.col(0);
   mean.setZero();

@@ -31,8 +31,8 @@ SealedWriter::SealedWriter(std::filesystem::path path, std::string_view kind, in
   temporary_ += fmt::format(".{}.part", ::getpid());
   out_.open(temporary_, std::ios::binary | std::ios::trunc);
   if (!out_)
-    throw IoError(fmt::format("cannot write '{}': {}; check that its folder exists and may be written", path_.string(),
-                              std::strerror(errno)));
+    throw IoError(fmt::format("cannot write '{}': {}; check that its folder exists and may be written",
+                              path_.string(), std::strerror(errno)));
   const std::string line = header(kind, version);
   bytes(line.data(), line.size());
 }
@@ -76,11 +76,13 @@ void SealedWriter::commit() {
   committed_ = true;
 }
 
-SealedReader::SealedReader(std::filesystem::path path, std::string_view kind, int version) : path_(std::move(path)) {
+SealedReader::SealedReader(std::filesystem::path path, std::string_view kind, int version)
+    : path_(std::move(path)) {
   std::ifstream in(path_, std::ios::binary);
   std::error_code error;
   const auto size = std::filesystem::file_size(path_, error);
-  if (!in || error) throw IoError(fmt::format("cannot read '{}': {}", path_.string(), error ? error.message() : "no access"));
+  if (!in || error)
+    throw IoError(fmt::format("cannot read '{}': {}", path_.string(), error ? error.message() : "no access"));
   content_.resize(size);
   in.read(content_.data(), static_cast<std::streamsize>(size));
   if (!in) throw IoError(fmt::format("cannot read '{}': it ended early", path_.string()));

@@ -1,8 +1,8 @@
 #pragma once
 // Binary files that are complete or refused. Layout, all little-endian:
 //   a line of text "magva <kind> <version>\n", the payload, and 8 bytes: the FNV-1a hash of all before it.
-// Numbers in the payload are 8 bytes each; strings and arrays are preceded by their length. Written to a temporary
-// name and renamed, so that a file either stands whole or not at all.
+// Numbers in the payload are 8 bytes each; strings and arrays are preceded by their length. Written to a
+// temporary name and renamed, so that a file either stands whole or not at all.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>

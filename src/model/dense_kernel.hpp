@@ -19,7 +19,7 @@ class DenseKernel final : public DesignKernel {
       : DesignKernel(design), x_(x), whole_(x.cols / kWidth<P> * kWidth<P>), column_(padded(x.cols)) {}
 
   Index block_rows() const override {
-    constexpr Index kBlockBytes = 16384;  // half of a first-level cache
+    constexpr Index kBlockBytes = 32768;  // a first-level cache
     const Index row_bytes = std::max<Index>(1, x_.cols * static_cast<Index>(sizeof(Scalar)));
     return std::clamp<Index>(kBlockBytes / row_bytes / kPadding, 1, 16) * kPadding;
   }
@@ -60,65 +60,92 @@ class DenseKernel final : public DesignKernel {
   }
 
  private:
+  /// Where a tile's rows are.
   template <int R>
-  void find_rows(const RowBlock& block, Index first, const Scalar** rows) const {
-    for (int r = 0; r < R; ++r) rows[r] = x_.data + block.row(first + r) * x_.stride;
+  struct TileRows {
+    TileRows(const DenseRows<Scalar>& x, const RowBlock& block, Index first) {
+      for (int r = 0; r < R; ++r) at[r] = x.data + block.row(first + r) * x.stride;
+    }
+    const Scalar* at[R];
+  };
+
+  /// Tiles of R rows, then one each of R / 2, R / 4, ... for the rest.
+  template <int R, class Tile>
+  static void for_each_tile(Index rows, Tile&& tile, Index first = 0) {
+    for (; first + R <= rows; first += R) tile(std::integral_constant<int, R>{}, first);
+    if constexpr (R > 1) for_each_tile<R / 2>(rows, tile, first);
+  }
+
+  /// Numbers that meet several draws are worth a register; for one draw they had better be an operand in
+  /// memory.
+  template <int S>
+  static P load_for(const Scalar* from) {
+    if constexpr (S > 1) return in_register(load<P>(from));
+    return load<P>(from);
   }
 
   template <int R, int S>
   void multiply_draws(const RowBlock& block, const double* packed, double* eta, Index stride) const {
-    Index i = 0;
-    for (; i + R <= block.size; i += R) multiply_tile<R, S>(block, i, packed, eta + i, stride);
-    for (; i < block.size; ++i) multiply_tile<1, S>(block, i, packed, eta + i, stride);
+    for_each_tile<R>(block.size, [&](auto rows, Index i) {
+      multiply_tile<rows, S>({x_, block, i}, packed, eta + i, stride);
+    });
   }
 
   template <int R, int S>
-  void multiply_tile(const RowBlock& block, Index first, const double* packed, double* eta,
-                     Index stride) const {
-    const Scalar* rows[R];
-    find_rows<R>(block, first, rows);
-    P sums[S * R] = {};
-    const auto add = [&](Index packed_at, Index at) {
+  void multiply_tile(const TileRows<R>& rows, const double* packed, double* eta, Index stride) const {
+    const Index end = x_.cols;
+    const Index last = x_.cols - kWidth<P>;
+    const Index column = column_;
+    P sums[S * R];
+    unroll<S * R>([&](auto i) __attribute__((always_inline)) { sums[i] = P{}; });
+    for (Index j = 0; j < end; j += kWidth<P>) {
+      const Index at = std::min(j, last);
       P beta[S];
-      for (int s = 0; s < S; ++s) beta[s] = load<P>(packed + s * column_ + packed_at);
-      for (int r = 0; r < R; ++r) {
-        const P x = load<P>(rows[r] + at);
-        for (int s = 0; s < S; ++s) sums[s * R + r] = multiply_add(x, beta[s], sums[s * R + r]);
-      }
-    };
-    for (Index j = 0; j < whole_; j += kWidth<P>) add(j, j);
-    if (whole_ < x_.cols) add(whole_, x_.cols - kWidth<P>);
+      unroll<S>([&](auto s) __attribute__((always_inline)) {
+        beta[s] = in_register(load<P>(packed + s * column + j));
+      });
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        const P x = load_for<S>(rows.at[r] + at);
+        unroll<S>([&](auto s) __attribute__((always_inline)) {
+          sums[s * R + r] = multiply_add(x, beta[s], sums[s * R + r]);
+        });
+      });
+    }
     double totals[S * R];
-    add_up_each<S * R>(sums, totals);
+    add_up_each(sums, totals);
     for (int s = 0; s < S; ++s) std::copy_n(totals + s * R, R, eta + s * stride);
   }
 
   template <int R, int S>
   void accumulate_draws(const RowBlock& block, const double* residual, Index stride, double* packed) const {
-    Index i = 0;
-    for (; i + R <= block.size; i += R) accumulate_tile<R, S>(block, i, residual + i, stride, packed);
-    for (; i < block.size; ++i) accumulate_tile<1, S>(block, i, residual + i, stride, packed);
+    for_each_tile<R>(block.size, [&](auto rows, Index i) {
+      accumulate_tile<rows, S>({x_, block, i}, residual + i, stride, packed);
+    });
   }
 
   template <int R, int S>
-  void accumulate_tile(const RowBlock& block, Index first, const double* residual, Index stride,
-                       double* packed) const {
-    const Scalar* rows[R];
-    find_rows<R>(block, first, rows);
+  void accumulate_tile(const TileRows<R>& rows, const double* residual, Index stride, double* packed) const {
+    const Index end = x_.cols;
+    const Index last = x_.cols - kWidth<P>;
+    const Index column = column_;
     P weights[S * R];
-    for (int s = 0; s < S; ++s)
-      for (int r = 0; r < R; ++r) weights[s * R + r] = fill<P>(residual[s * stride + r]);
-    const auto add = [&](Index packed_at, Index at) {
+    unroll<S>([&](auto s) __attribute__((always_inline)) {
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        weights[s * R + r] = fill<P>(residual[s * stride + r]);
+      });
+    });
+    for (Index j = 0; j < end; j += kWidth<P>) {
+      const Index at = std::min(j, last);
       P sums[S];
-      for (int s = 0; s < S; ++s) sums[s] = load<P>(packed + s * column_ + packed_at);
-      for (int r = 0; r < R; ++r) {
-        const P x = load<P>(rows[r] + at);
-        for (int s = 0; s < S; ++s) sums[s] = multiply_add(x, weights[s * R + r], sums[s]);
-      }
-      for (int s = 0; s < S; ++s) store(packed + s * column_ + packed_at, sums[s]);
-    };
-    for (Index j = 0; j < whole_; j += kWidth<P>) add(j, j);
-    if (whole_ < x_.cols) add(whole_, x_.cols - kWidth<P>);
+      unroll<S>([&](auto s) __attribute__((always_inline)) { sums[s] = load<P>(packed + s * column + j); });
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        const P x = load_for<S>(rows.at[r] + at);
+        unroll<S>([&](auto s) __attribute__((always_inline)) {
+          sums[s] = multiply_add(x, weights[s * R + r], sums[s]);
+        });
+      });
+      unroll<S>([&](auto s) __attribute__((always_inline)) { store(packed + s * column + j, sums[s]); });
+    }
   }
 
   DenseRows<Scalar> x_;

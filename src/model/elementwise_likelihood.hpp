@@ -2,6 +2,8 @@
 // The loop over a block's rows that all likelihoods share. A family supplies one pack of rows:
 //   static constexpr bool kNuisance;
 //   Point point(Pack eta, Pack y, const Shape&) const;
+#include <algorithm>
+
 #include "magva/model/likelihood.hpp"
 #include "pack.hpp"
 
@@ -46,18 +48,19 @@ class ElementwiseLikelihood : public Likelihood {
   const Family& family() const { return static_cast<const Family&>(*this); }
 
   void add_draw(const ResponseBlock& block, double* eta, const Shape& shape, BlockSums& sums) const {
-    Pack log_likelihood{};
-    [[maybe_unused]] Pack nuisance{};
-    for (Index i = 0; i < block.rows; i += kWidth<Pack>) {
-      const Point point = family().point(load(eta + i), load(block.response + i), shape);
-      const Pack weight = load(block.weight + i);
-      log_likelihood += weight * point.log_likelihood;
-      if constexpr (Family::kNuisance) nuisance += weight * point.nuisance;
-      store(eta + i, weight * point.residual);
+    for (Index i = 0; i < block.rows; i += kPadding) {
+      for (Index part = 0; part < kPadding; part += kWidth<Pack>) {
+        const Index row = i + part;
+        const Point point = family().point(load(eta + row), load(block.response + row), shape);
+        const Pack weight = load(block.weight + row);
+        add(weight * point.log_likelihood, sums.log_likelihood.data() + part);
+        if constexpr (Family::kNuisance) add(weight * point.nuisance, sums.nuisance_gradient.data() + part);
+        store(eta + row, weight * point.residual);
+      }
     }
-    sums.log_likelihood += add_up(log_likelihood);
-    if constexpr (Family::kNuisance) sums.nuisance_gradient += add_up(nuisance);
   }
+
+  static void add(Pack value, double* to) { store(to, load(to) + value); }
 };
 
 }  // namespace magva::detail

@@ -23,18 +23,18 @@ class LogProduct {
   double value(Index terms) {
     fold();
     const Index fillers = (kStep - terms % kStep) % kStep;
-    return add_up(sum_) - static_cast<double>(fillers) * std::numbers::ln2;
+    return sum_ - static_cast<double>(fillers) * std::numbers::ln2;
   }
 
  private:
   static constexpr int kMost = 512;  // 2^512 is far from overflow
   void fold() {
-    sum_ += log(product_);
+    for (Index i = 0; i < kStep; ++i) sum_ += std::log(product_[i]);
     product_ = fill(1.0);
     factors_ = 0;
   }
   Pack product_ = fill(1.0);
-  Pack sum_{};
+  double sum_ = 0.0;
   int factors_ = 0;
 };
 

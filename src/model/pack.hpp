@@ -5,8 +5,11 @@
 #include <immintrin.h>
 #endif
 
+#include <cstdint>
 #include <cstring>
+#include <numbers>
 #include <type_traits>
+#include <utility>
 
 #include "magva/types.hpp"
 
@@ -24,6 +27,7 @@ inline constexpr int kDrawTile = 2;
 #endif
 
 typedef double Pack __attribute__((vector_size(kPackBytes)));
+typedef std::int64_t PackBits __attribute__((vector_size(kPackBytes)));
 typedef float FloatPack __attribute__((vector_size(kPackBytes / 2)));
 
 /// Numbers in a pack; a plain double is a pack of one.
@@ -88,20 +92,20 @@ inline P multiply_add(P a, P b, P c) {
 }
 #endif
 
-using PackArray = Eigen::Array<double, kWidth<Pack>, 1>;
-using PackMap = Eigen::Map<PackArray, Eigen::AlignedMax>;
-
-inline Pack exp(Pack x) {
-  PackMap(reinterpret_cast<double*>(&x)) = PackMap(reinterpret_cast<double*>(&x)).exp();
+/// Keeps compilers from loading a number again at each of its uses, where loads are what a loop waits for.
+inline Pack in_register(Pack x) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(x));
+#elif defined(__x86_64__)
+  asm("" : "+x"(x));
+#endif
   return x;
 }
+inline double in_register(double x) { return x; }
 
-inline Pack log(Pack x) {
-  PackMap(reinterpret_cast<double*>(&x)) = PackMap(reinterpret_cast<double*>(&x)).log();
-  return x;
-}
-
+/// Not a number in b stays so.
 inline Pack max(Pack a, Pack b) { return a > b ? a : b; }
+inline Pack min(Pack a, Pack b) { return a < b ? a : b; }
 inline Pack abs(Pack x) { return max(x, -x); }
 
 /// Adjacent numbers first, then adjacent pairs, and so on: the order of add_up_each too.
@@ -114,34 +118,73 @@ inline double add_up(Pack x) {
   return numbers[0];
 }
 
+/// f(0), ..., f(N - 1) with the argument known at compile time, so that arrays indexed by it live in
+/// registers: compilers unroll plain loops too late for that.
+template <int N, class F>
+[[gnu::always_inline]] inline void unroll(F&& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<int, I>{}), ...);
+  }
+  (std::make_integer_sequence<int, N>{});
+}
+
 /// out[i] = add_up(packs[i]).
 template <int N, class P>
-inline void add_up_each(const P* packs, double* out) {
+[[gnu::always_inline]] inline void add_up_each(const P (&packs)[N], double* out) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<P, Pack> && N % 8 == 0) {
     const auto pairs = [](Pack a, Pack b) {
       return __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
              __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
     };
-    const auto fours = [&](const Pack* p) {
-      const Pack a = pairs(p[0], p[1]);
-      const Pack b = pairs(p[2], p[3]);
+    const auto fours = [&](auto at) __attribute__((always_inline)) {
+      constexpr int i = at;
+      const Pack a = pairs(packs[i], packs[i + 1]);
+      const Pack b = pairs(packs[i + 2], packs[i + 3]);
       return __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
              __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
     };
-    for (int i = 0; i < N; i += 8) {
-      const Pack a = fours(packs + i);
-      const Pack b = fours(packs + i + 4);
+    unroll<N / 8>([&](auto group) __attribute__((always_inline)) {
+      constexpr int i = 8 * group;
+      const Pack a = fours(std::integral_constant<int, i>{});
+      const Pack b = fours(std::integral_constant<int, i + 4>{});
       store(out + i, __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
                          __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15));
-    }
+    });
     return;
   }
 #endif
-  for (int i = 0; i < N; ++i) out[i] = add_up(packs[i]);
+  unroll<N>([&](auto i) __attribute__((always_inline)) { out[i] = add_up(packs[i]); });
 }
 
-/// log(1 + exp(x)) and 1 / (1 + exp(-x)), stable for any x, from one exponential.
+/// exp(x) by its power series around the nearest multiple of log 2: relative error below 2^-52. Results stay
+/// normal numbers: below -708 it is exp(-708), above 709 exp(709). Not a number stays so.
+inline Pack exp(Pack x) {
+  constexpr double kRound = 0x1.8p52;  // added, it leaves a whole number in the last bits
+  constexpr double kLog2High = 0x1.62e42fefa0000p-1;
+  constexpr double kLog2Low = 0x1.cf79abc9e3b3ap-40;
+  x = max(fill(-708.0), min(fill(709.0), x));
+  const Pack shifted = multiply_add(x, fill(1.0 / std::numbers::ln2), fill(kRound));
+  const Pack n = shifted - kRound;
+  const Pack r = multiply_add(n, fill(-kLog2Low), multiply_add(n, fill(-kLog2High), x));
+  Pack series = fill(1.0 / 6227020800.0);  // 1 / 13!
+  for (const double inverse_factorial :
+       {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0,
+        1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0})
+    series = multiply_add(series, r, fill(inverse_factorial));
+  const PackBits power = reinterpret_cast<PackBits>(shifted) << 52;
+  return reinterpret_cast<Pack>(reinterpret_cast<PackBits>(series) + power);
+}
+
+/// log(1 + e) for 0 <= e <= 1, given s = e / (2 + e): 2 atanh(s) by its power series.
+inline Pack log1p_from(Pack s) {
+  const Pack square = s * s;
+  Pack series = fill(2.0 / 35.0);
+  for (int k = 33; k >= 1; k -= 2) series = multiply_add(series, square, fill(2.0 / k));
+  return s * series;
+}
+
+/// log(1 + exp(x)) and 1 / (1 + exp(-x)), stable for any x, from one exponential and one division.
 struct Softplus {
   Pack value;
   Pack derivative;
@@ -151,9 +194,9 @@ inline Softplus softplus(Pack x) {
   const Pack one = fill(1.0);
   const Pack e = exp(-abs(x));
   const Pack u = one + e;
-  const Pack r = one / u;
-  // log(u) + (e - (u - 1)) / u: the rounding error of u, given back.
-  return {max(x, Pack{}) + log(u) + (e - (u - one)) * r, (x > Pack{} ? one : e) * r};
+  const Pack v = one + u;
+  const Pack d = one / (u * v);
+  return {max(x, Pack{}) + log1p_from(e * (d * u)), (x > Pack{} ? one : e) * (d * v)};
 }
 
 }  // namespace magva::detail

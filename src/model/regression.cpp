@@ -23,7 +23,7 @@ using detail::RowBlock;
 /// them evenly.
 Index lane_count(double entries, Index cols) {
   constexpr double kEntriesPerLane = 65536.0;
-  constexpr double kRowsPerLane = 8.0;
+  constexpr double kRowsPerLane = 16.0;
   constexpr double kMostLanes = 64.0;
   const double lanes =
       std::min({entries / kEntriesPerLane, entries / (kRowsPerLane * static_cast<double>(cols)), kMostLanes});
@@ -42,10 +42,9 @@ struct RegressionScratch final : Scratch {
         response(block_rows, lane_total),
         weight(block_rows, lane_total),
         shapes(static_cast<std::size_t>(draws)),
-        sums(static_cast<std::size_t>(lane_total * sum_stride(draws))) {}
+        sums(static_cast<std::size_t>(lane_total * draws)) {}
 
-  static Index sum_stride(Index draws) { return padded(draws); }
-  BlockSums* lane_sums(Index lane) { return sums.data() + lane * sum_stride(max_draws); }
+  BlockSums* lane_sums(Index lane) { return sums.data() + lane * max_draws; }
 
   Index max_draws;
   Index lanes;
@@ -154,15 +153,23 @@ class LaneWork {
   Index draws_;
 };
 
+void add(const BlockSums& from, BlockSums& to) {
+  for (std::size_t part = 0; part < from.log_likelihood.size(); ++part) {
+    to.log_likelihood[part] += from.log_likelihood[part];
+    to.nuisance_gradient[part] += from.nuisance_gradient[part];
+  }
+}
+
+double total(const std::array<double, 8>& parts) {
+  return ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
+}
+
 /// Adds all lanes to the first, in order.
 void add_lanes(RegressionScratch& scratch, Index packed_size, Index draws) {
   auto total = scratch.gradient.col(0).head(packed_size);
   for (Index lane = 1; lane < scratch.lanes; ++lane) {
     total += scratch.gradient.col(lane).head(packed_size);
-    for (Index s = 0; s < draws; ++s) {
-      scratch.lane_sums(0)[s].log_likelihood += scratch.lane_sums(lane)[s].log_likelihood;
-      scratch.lane_sums(0)[s].nuisance_gradient += scratch.lane_sums(lane)[s].nuisance_gradient;
-    }
+    for (Index s = 0; s < draws; ++s) add(scratch.lane_sums(lane)[s], scratch.lane_sums(0)[s]);
   }
 }
 
@@ -219,10 +226,10 @@ void Regression::evaluate_sample(const RowSample& sample, ConstMatrixRef theta, 
     double* column = gradient.col(s).data();
     kernel_->unpack(scratch.gradient.col(0).data(), s, draws, column);
     const BlockSums& sums = scratch.lane_sums(0)[s];
-    log_density(s) = constant_ + sums.log_likelihood +
+    log_density(s) = constant_ + total(sums.log_likelihood) +
                      prior_->add_to(theta.col(s).data(), scratch.coefficients.col(s).data(), column);
     if (!has_nuisance) continue;
-    column[nuisance] = sums.nuisance_gradient;
+    column[nuisance] = total(sums.nuisance_gradient);
     log_density(s) += likelihood_->nuisance_prior(theta(nuisance, s), column[nuisance]);
   }
 }

@@ -11,8 +11,8 @@ namespace magva {
 
 namespace {
 
-// Rotates W so that its columns are orthogonal and of decreasing length, and fixes their signs: the covariance WW'
-// stays as it is, and two fits of one posterior show the same factors.
+// Rotates W so that its columns are orthogonal and of decreasing length, and fixes their signs: the
+// covariance WW' stays as it is, and two fits of one posterior show the same factors.
 void make_canonical(Matrix& w) {
   const Index p = w.cols();
   if (p == 0) return;

@@ -32,7 +32,8 @@ SavedPosterior load_posterior(const std::filesystem::path& path) {
   const Index m = mean.size();
   const bool fits = factors.rows() == m && (dense ? factors.cols() == m : residual.size() == m) &&
                     names.size() == static_cast<std::size_t>(m);
-  if (!fits) throw DataError("cannot use '" + path.string() + "': its parts do not fit each other; make it again");
+  if (!fits)
+    throw DataError("cannot use '" + path.string() + "': its parts do not fit each other; make it again");
   Gaussian gaussian;  // as saved, to the bit: it is in canonical form already
   gaussian.dense_ = dense;
   gaussian.mean_ = std::move(mean);

@@ -1,5 +1,5 @@
-// An iteration allocates nothing. Counted at malloc itself, in a program of its own: Eigen's products take their
-// packing buffers from there, where a count of operator new sees nothing.
+// An iteration allocates nothing. Counted at malloc itself, in a program of its own: Eigen's products take
+// their packing buffers from there, where a count of operator new sees nothing.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -68,8 +68,8 @@ TEST_P(NoAllocation, PerIterationInAnyFamilyRuleOrEstimator) {
   for (const FamilyKind family : {FamilyKind::kMeanField, FamilyKind::kVafc, FamilyKind::kStiefel,
                                   FamilyKind::kGrassmann, FamilyKind::kFixedRank, FamilyKind::kFullRank})
     for (const RuleKind rule :
-         {RuleKind::kBasic, RuleKind::kMomentum, RuleKind::kRmsprop, RuleKind::kAdadelta, RuleKind::kAdadeltaGuarded,
-          RuleKind::kRmspropStable, RuleKind::kAdadeltaStable, RuleKind::kAdam})
+         {RuleKind::kBasic, RuleKind::kMomentum, RuleKind::kRmsprop, RuleKind::kAdadelta,
+          RuleKind::kAdadeltaGuarded, RuleKind::kRmspropStable, RuleKind::kAdadeltaStable, RuleKind::kAdam})
       for (const Estimator estimator : {Estimator::kEntropy, Estimator::kPath}) {
         if (family == FamilyKind::kFullRank && m > 1000) continue;
         FitOptions options;

@@ -154,6 +154,15 @@ class Fit(Case):
             self.succeeds("fit", "data.csv", "--response", "y", "--out", folder)
         self.assertEqual((self.folder / "one/posterior.magva").read_bytes(), (self.folder / "two/posterior.magva").read_bytes())
 
+    def test_minibatches_are_judged_on_all_rows(self):
+        self.logistic_table(n=400)
+        self.succeeds("fit", "data.csv", "--response", "y", "--rule", "adadelta-stable", "--batch", 50, "--draws", 4, "--out", "fit")
+        self.succeeds("fit", "data.csv", "--response", "y", "--rule", "adadelta-stable", "--draws", 4, "--out", "full")
+        sampled, full = self.record("fit"), self.record("full")
+        self.assertLess(abs(sampled["elbo"] - full["elbo"]), 15)
+        for p, q in zip(sampled["parameters"], full["parameters"]):
+            self.assertLess(abs(p["mean"] - q["mean"]), 3 * q["sd"])
+
     def test_names_what_was_dropped(self):
         lines = self.logistic_table().read_text().splitlines()
         lines = [lines[0] + ",same,flat"] + [line + "," + line.split(",")[0] + ",1" for line in lines[1:]]

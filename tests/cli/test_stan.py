@@ -64,7 +64,7 @@ class Libraries(Case):
         self.succeeds("fit", library, "--data", "data.json", "--init", "init.json", "--out", "fit")
 
     def test_ctrl_c_stops_the_default_and_saves(self):
-        self.write("data.json", json.dumps({"m": 3, "milliseconds": 5}))
+        self.write("data.json", json.dumps({"m": 3, "milliseconds": 1}))
         process = subprocess.Popen([PROGRAM, "fit", self.library("slow"), "--data", "data.json", "--out", "fit"], cwd=self.folder,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while "gradient" not in process.stderr.readline():  # the fit is under way

@@ -1,5 +1,5 @@
-// The gradients of the one-draw ELBO estimate against finite differences, for every family and both coordinates
-// of the scales; Woodbury against dense algebra; invariance under rotation of the factors.
+// The gradients of the one-draw ELBO estimate against finite differences, for every family and both
+// coordinates of the scales; Woodbury against dense algebra; invariance under rotation of the factors.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -31,11 +31,13 @@ struct Case {
       if (block.name == "mu") block.value = jitter;
       // Non-unit scales of both signs; in log coordinates any number is a scale.
       if (block.name == "d1" || block.name == "d2")
-        block.value = (scales == ScaleCoordinates::kLog) ? Matrix(.4 * jitter)
-                                                         : Matrix(jitter.array().sign() * (.3 + jitter.array().abs()));
+        block.value = (scales == ScaleCoordinates::kLog)
+                          ? Matrix(.4 * jitter)
+                          : Matrix(jitter.array().sign() * (.3 + jitter.array().abs()));
       if (block.name == "L") {
         block.value = (.3 * jitter).triangularView<Eigen::StrictlyLower>();
-        block.value.diagonal() = (jitter.diagonal().array().sign() * (.5 + jitter.diagonal().array().abs())).matrix();
+        block.value.diagonal() =
+            (jitter.diagonal().array().sign() * (.5 + jitter.diagonal().array().abs())).matrix();
       }
     }
     noise = test::random_matrix(family->noise_size(), draws, seed + 5);
@@ -56,7 +58,8 @@ struct Case {
 };
 
 auto target(Index m, std::uint64_t seed) {
-  return test::logistic_target(test::random_matrix(2 * m + 3, m, seed + 1), test::random_labels(2 * m + 3, seed + 2), 10);
+  return test::logistic_target(test::random_matrix(2 * m + 3, m, seed + 1),
+                               test::random_labels(2 * m + 3, seed + 2), 10);
 }
 
 TEST(FamilyLaws, EntropyGradientsAgreeWithFiniteDifferences) {
@@ -91,8 +94,8 @@ TEST(FamilyLaws, EntropyGradientsAgreeWithFiniteDifferences) {
     }
 }
 
-// Averaged over many draws the two estimators agree: their difference has mean zero, and is compared with five
-// standard errors, themselves estimated from the draws in batches.
+// Averaged over many draws the two estimators agree: their difference has mean zero, and is compared with
+// five standard errors, themselves estimated from the draws in batches.
 TEST(FamilyLaws, PathDerivativeHasTheSameMeanAsTheEntropyForm) {
   constexpr int kBatches = 400;
   for (const FamilyKind kind : kAll) {
@@ -133,7 +136,8 @@ TEST(FamilyLaws, WoodburyAgreesWithDenseAlgebra) {
     Matrix sigma = q.factors() * q.factors().transpose();
     if (!q.is_dense()) sigma += Matrix(q.residual_sd().cwiseAbs2().asDiagonal());
     EXPECT_NEAR(q.log_determinant(), std::log(sigma.determinant()), 1e-9);
-    EXPECT_NEAR(at.family->entropy(), .5 * q.log_determinant() + 3.5 * (std::log(2 * std::numbers::pi) + 1), 1e-9);
+    EXPECT_NEAR(at.family->entropy(), .5 * q.log_determinant() + 3.5 * (std::log(2 * std::numbers::pi) + 1),
+                1e-9);
     const Matrix v = test::random_matrix(7, 2, 4);
     EXPECT_LT((q.solve(v) - sigma.inverse() * v).norm(), 1e-9);
     EXPECT_LT((q.precision_diagonal() - sigma.inverse().diagonal()).norm(), 1e-9);

@@ -64,7 +64,8 @@ TYPED_TEST(ManifoldLaws, HoldForRandomShapes) {
     // First order: R_x(tu) = x + tu + O(t^2), so halving t quarters the error.
     const double t = 1e-4;
     manifold.retract(x, t * u, y, kernel);
-    RC_ASSERT((y - x - t * u).norm() <= 2 * t * t * (1 + u.squaredNorm()) * std::sqrt(static_cast<double>(p)));
+    RC_ASSERT((y - x - t * u).norm() <=
+              2 * t * t * (1 + u.squaredNorm()) * std::sqrt(static_cast<double>(p)));
     manifold.retract(x, Matrix::Zero(m, p), y, kernel);
     RC_ASSERT((y - x).norm() <= 1e-13 * (1 + x.norm()));
 

@@ -50,8 +50,8 @@ void expect_recovered(const Target& target, const FitResult& result, const char*
   EXPECT_LT((q.sd().array() / sd.array() - 1).abs().maxCoeff(), 1e-3) << label;
 }
 
-// log h - log q is constant where q is the posterior: the ELBO of fresh draws is the log evidence, with a standard
-// error that reflects what little is left.
+// log h - log q is constant where q is the posterior: the ELBO of fresh draws is the log evidence, with a
+// standard error that reflects what little is left.
 void expect_elbo(const Model& model, const FitResult& result, double log_evidence, const char* label) {
   constexpr Index kDraws = 1000;
   const Matrix theta = result.posterior.draws(kDraws, 99);
@@ -71,9 +71,11 @@ void expect_elbo(const Model& model, const FitResult& result, double log_evidenc
 TEST(GaussianTarget, IsRecoveredByEveryFamilyThatContainsIt) {
   const Target target = two_factors(8);
   const auto model = test::gaussian_target(target.mean, target.covariance, -12.5);
-  Whitening whitening{target.mean + target.covariance.diagonal().cwiseSqrt(), target.covariance.diagonal().cwiseSqrt()};
-  for (const auto& [kind, rank] : {std::pair{FamilyKind::kStiefel, 2}, std::pair{FamilyKind::kVafc, 2},
-                                   std::pair{FamilyKind::kFixedRank, 2}, std::pair{FamilyKind::kFullRank, 0}}) {
+  Whitening whitening{target.mean + target.covariance.diagonal().cwiseSqrt(),
+                      target.covariance.diagonal().cwiseSqrt()};
+  for (const auto& [kind, rank] :
+       {std::pair{FamilyKind::kStiefel, 2}, std::pair{FamilyKind::kVafc, 2},
+        std::pair{FamilyKind::kFixedRank, 2}, std::pair{FamilyKind::kFullRank, 0}}) {
     Fitter fitter(model, path_options(kind, rank), whitening, whitening.centre);
     const FitResult result = fitter.run();
     expect_recovered(target, result, name(kind));

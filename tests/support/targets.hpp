@@ -1,5 +1,6 @@
 #pragma once
-// Posteriors for tests: a Gaussian with a known answer, and a small logistic regression written in the plainest way.
+// Posteriors for tests: a Gaussian with a known answer, and a small logistic regression written in the
+// plainest way.
 #include <Eigen/LU>
 #include <cmath>
 #include <numbers>
@@ -40,8 +41,6 @@ inline auto logistic_target(const Matrix& x, const Vector& y, double v) {
   });
 }
 
-inline Vector random_labels(Index n, std::uint64_t seed) {
-  return random_matrix(n, 1, seed).cwiseSign();
-}
+inline Vector random_labels(Index n, std::uint64_t seed) { return random_matrix(n, 1, seed).cwiseSign(); }
 
 }  // namespace magva::test

@@ -69,7 +69,8 @@ TEST(ElboGradients, AgreeWithTheReference) {
 
     // The path derivative's model gradient becomes g + Sigma^-1 (theta - mu).
     family->gradient(noise, Vector::Ones(1), Estimator::kPath, model_gradient);
-    EXPECT_LT((model_gradient - g - test::matrix(figures["sigma_inverse_dev"])).cwiseAbs().maxCoeff(), 1e-10) << label;
+    EXPECT_LT((model_gradient - g - test::matrix(figures["sigma_inverse_dev"])).cwiseAbs().maxCoeff(), 1e-10)
+        << label;
   }
 }
 

@@ -16,7 +16,9 @@ namespace {
 constexpr FamilyKind kAll[] = {FamilyKind::kMeanField, FamilyKind::kVafc,      FamilyKind::kStiefel,
                                FamilyKind::kGrassmann, FamilyKind::kFixedRank, FamilyKind::kFullRank};
 
-auto small_logistic() { return test::logistic_target(test::random_matrix(40, 6, 1), test::random_labels(40, 2), 10); }
+auto small_logistic() {
+  return test::logistic_target(test::random_matrix(40, 6, 1), test::random_labels(40, 2), 10);
+}
 
 FitOptions options_for(FamilyKind kind, std::int64_t iterations) {
   FitOptions options;
@@ -113,8 +115,9 @@ TEST(Fit, ResumedEqualsUninterruptedForEveryFamilyAndRule) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "checkpoint";
   for (const FamilyKind kind : kAll)
-    for (const RuleKind rule : {RuleKind::kBasic, RuleKind::kMomentum, RuleKind::kRmsprop, RuleKind::kAdadeltaGuarded,
-                                RuleKind::kRmspropStable, RuleKind::kAdadeltaStable, RuleKind::kAdam}) {
+    for (const RuleKind rule :
+         {RuleKind::kBasic, RuleKind::kMomentum, RuleKind::kRmsprop, RuleKind::kAdadeltaGuarded,
+          RuleKind::kRmspropStable, RuleKind::kAdadeltaStable, RuleKind::kAdam}) {
       FitOptions options = options_for(kind, 60);
       options.factor_rule = rule_defaults(rule);
       options.mean_rule = rule_defaults(rule);
@@ -141,7 +144,8 @@ TEST(Fit, ThreadsDoNotChangeTheBits) {
     gradient = -theta;
     return -.5 * theta.squaredNorm();
   });
-  for (const FamilyKind kind : {FamilyKind::kMeanField, FamilyKind::kStiefel, FamilyKind::kFixedRank, FamilyKind::kVafc}) {
+  for (const FamilyKind kind :
+       {FamilyKind::kMeanField, FamilyKind::kStiefel, FamilyKind::kFixedRank, FamilyKind::kVafc}) {
     FitOptions options = options_for(kind, 4);
     options.family.rank = 3;
     options.draws = 4;
@@ -240,15 +244,15 @@ TEST(Fit, ACheckpointOfAnotherModelOrADamagedOneIsRefused) {
 }
 
 TEST(Fit, TheLiteralAdadeltaRunsOnStiefelWithoutANonFiniteNumber) {
-  const auto model =
-      test::logistic_target(test::random_matrix(200, 30, 3), test::random_labels(200, 4), 10);
+  const auto model = test::logistic_target(test::random_matrix(200, 30, 3), test::random_labels(200, 4), 10);
   for (const RuleKind rule : {RuleKind::kAdadelta, RuleKind::kAdadeltaGuarded, RuleKind::kRmsprop}) {
     FitOptions options = options_for(FamilyKind::kStiefel, 5000);
     options.family.rank = 4;
     options.factor_rule = rule_defaults(rule);
     bool finite = true;
-    const FitResult result =
-        Fitter(model, options).run({[&](const IterationView& view) { return finite = std::isfinite(view.elbo); }});
+    const FitResult result = Fitter(model, options).run({[&](const IterationView& view) {
+      return finite = std::isfinite(view.elbo);
+    }});
     EXPECT_TRUE(finite) << name(rule) << " at iteration " << result.iterations;
     EXPECT_EQ(result.iterations, 5000);
     EXPECT_TRUE(result.posterior.mean().allFinite() && result.posterior.factors().allFinite());

@@ -48,7 +48,8 @@ TEST(UpdateRules, AccumulatorsAgreeWithTheReference) {
     const auto update = make_update(manifold(figures["manifold"]), options, x.rows(), x.cols());
     const auto agrees = [&](std::size_t part, const char* name, std::size_t t) {
       const Matrix expected = test::matrix(figures[name][t]);
-      EXPECT_LT((*update->state()[part] - expected).cwiseAbs().maxCoeff(), 1e-10) << name << " of step " << t + 1;
+      EXPECT_LT((*update->state()[part] - expected).cwiseAbs().maxCoeff(), 1e-10)
+          << name << " of step " << t + 1;
     };
     for (std::size_t t = 0; t < figures["gradients"].size(); ++t) {
       update->step(x, test::matrix(figures["gradients"][t]), -1, work, kernel);
@@ -85,7 +86,8 @@ TEST(UpdateRules, ReduceToTheOrdinaryRulesOnEuclideanBlocks) {
         step = first;
       } else {
         second = beta * second + (1 - beta) * h * h;
-        if (kind == RuleKind::kRmsprop || kind == RuleKind::kRmspropGuarded || kind == RuleKind::kRmspropStable) {
+        if (kind == RuleKind::kRmsprop || kind == RuleKind::kRmspropGuarded ||
+            kind == RuleKind::kRmspropStable) {
           step = alpha * h / (std::sqrt(second) + epsilon);
         } else {
           const double ratio = kind != RuleKind::kAdadeltaStable
@@ -107,8 +109,9 @@ TEST(UpdateRules, NeverStepToANonFinitePoint) {
   for (const RuleKind kind : {RuleKind::kBasic, RuleKind::kMomentum, RuleKind::kRmsprop, RuleKind::kAdadelta,
                               RuleKind::kRmspropGuarded, RuleKind::kAdadeltaGuarded, RuleKind::kRmspropStable,
                               RuleKind::kAdadeltaStable, RuleKind::kAdam})
-    for (const ManifoldKind where : {ManifoldKind::kEuclidean, ManifoldKind::kStiefel, ManifoldKind::kGrassmann,
-                                     ManifoldKind::kFixedRank, ManifoldKind::kLowerTrapezoidal}) {
+    for (const ManifoldKind where :
+         {ManifoldKind::kEuclidean, ManifoldKind::kStiefel, ManifoldKind::kGrassmann,
+          ManifoldKind::kFixedRank, ManifoldKind::kLowerTrapezoidal}) {
       Matrix x = random_point(where, 6, 2, 3);
       Matrix work(6, 2);
       Workers workers;

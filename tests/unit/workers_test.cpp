@@ -14,7 +14,8 @@ TEST(Workers, RunsEveryTaskOnceForAnyNumberOfThreads) {
     Workers workers(threads);
     std::vector<int> calls(1000, 0);
     for (int round = 0; round < 200; ++round)
-      workers.run(static_cast<Index>(calls.size()), [&](Index task) { ++calls[static_cast<std::size_t>(task)]; });
+      workers.run(static_cast<Index>(calls.size()),
+                  [&](Index task) { ++calls[static_cast<std::size_t>(task)]; });
     for (const int count : calls) EXPECT_EQ(count, 200);
   }
 }

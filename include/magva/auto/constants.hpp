@@ -1,6 +1,6 @@
 #pragma once
-// Every constant of the default, in one place. None of them is chosen for a data set: they are numbers of draws,
-// shares, or sizes in units that the posterior itself sets (nats, posterior sds).
+// Every constant of the default, in one place. None of them is chosen for a data set: they are numbers of
+// draws, shares, or sizes in units that the posterior itself sets (nats, posterior sds).
 #include <cstddef>
 #include <cstdint>
 
@@ -23,11 +23,13 @@ inline constexpr int kLineSearchTrials = 30;
 inline constexpr std::size_t kModeWindow = 8;
 inline constexpr double kModeTolerance = 1e-3;
 /// Iterations of one mode search.
-inline constexpr int kModeIterations = 500;
+inline constexpr int kModeIterations = 300;
 /// Points of the way to the mode that are kept (between this and twice this).
 inline constexpr std::size_t kPathPoints = 16;
-/// Newton steps that polish a mode where the curvature is dense: L-BFGS may stop early where scales differ by 1e5.
-inline constexpr int kNewtonSteps = 5;
+/// Rounds of curvature and further search, and iterations of each, that polish a mode where the curvature is
+/// dense: plain L-BFGS may stop early where scales differ by 1e5.
+inline constexpr int kPolishRounds = 2;
+inline constexpr int kPolishIterations = 100;
 /// A mode is found when a Newton step would gain less than this many nats.
 inline constexpr double kNewtonDecrement = .05;
 
@@ -52,7 +54,8 @@ inline constexpr Index kSketchProbes = 32;
 inline constexpr Index kLanczosExtra = 16;
 /// The length of a Lanczos difference, in posterior sds.
 inline constexpr double kSketchDifference = .1;
-/// Smallest eigenvalue taken from the sketch: no factor starts with more than 100 times the residual variance.
+/// Smallest eigenvalue taken from the sketch: no factor starts with more than 100 times the residual
+/// variance.
 inline constexpr double kSketchFloor = .01;
 
 // Best low-rank Gaussian for a quadratic
@@ -61,10 +64,13 @@ inline constexpr Index kSubspaceExtra = 8;
 inline constexpr int kSubspaceIterations = 2;
 /// Sweeps of coordinate ascent for the scales a round.
 inline constexpr int kScaleSweeps = 3;
-/// Rounds, and the gain in nats below which there is no further one.
-inline constexpr int kQuadraticRounds = 60;
-inline constexpr double kQuadraticTolerance = 1e-4;
-/// The weakest factor has 1/kWeakestFactor - 1 times the residual variance: a factor of length zero never grows.
+/// Rounds, at least kQuadraticRounds and up to kQuadraticEffort / m, and the gain in nats below which there
+/// is no further one: block ascent crawls where eigenvalues are close.
+inline constexpr Index kQuadraticRounds = 60;
+inline constexpr Index kQuadraticEffort = 40'000;
+inline constexpr double kQuadraticTolerance = 1e-6;
+/// The weakest factor has 1/kWeakestFactor - 1 times the residual variance: a factor of length zero never
+/// grows.
 inline constexpr double kWeakestFactor = .98;
 
 // Natural gradient steps
@@ -74,13 +80,19 @@ inline constexpr double kPreconditionerDamping = 1e-2;
 /// Conjugate gradients end after so many iterations, or with this share of the squared residual left.
 inline constexpr int kSolveIterations = 15;
 inline constexpr double kSolveTolerance = 1e-4;
-/// Largest change of a log variance in one step.
+/// Iterations that estimate the largest relative change of a variance.
+inline constexpr int kPowerIterations = 12;
+/// Dampings, each four times the one before, that are tried to make the learned curvature positive definite.
+inline constexpr int kNewtonDampings = 5;
+/// Largest noise, relative to Sigma^-1, that is assumed of the learned curvature.
+inline constexpr double kMostControlNoise = 10;
+/// Largest relative change of a variance, or change of its logarithm, in one step.
 inline constexpr double kLargestScaleStep = 1;
-/// Largest squared length / 2 of a step in the Fisher metric: nats, or nats a parameter, whichever is more.
+/// Largest squared length / 2 of a step of the mean: nats, or nats a parameter, whichever is more.
 inline constexpr double kLargestStepNats = .5;
 inline constexpr double kLargestStepShare = .1;
-/// The control variate remembers at least kControlMemory m pairs, at least this share of all pairs seen, and never
-/// takes more than kControlRate of its correction from one batch.
+/// The control variate remembers at least kControlMemory m pairs, at least this share of all pairs seen, and
+/// never takes more than kControlRate of its correction from one batch.
 inline constexpr double kControlMemory = 2;
 inline constexpr double kControlShare = .3;
 inline constexpr double kControlRate = .5;
@@ -105,22 +117,31 @@ inline constexpr int kWindow = 8;
 inline constexpr int kEpochWindows = 3;
 /// A step overshoots when the next gradient points back by more than this share of its own square.
 inline constexpr double kOvershoot = .3;
-/// What is then left of the step, which becomes the largest.
+/// What is then left of the step, which becomes the largest, and how the largest recovers with every
+/// iteration.
 inline constexpr double kOvershootCut = .6;
-/// Share of pairs without a finite log density at which the covariance shrinks, and by how much its sds shrink.
+inline constexpr double kOvershootRecovery = 1.02;
+/// Share of pairs without a finite log density at which the covariance shrinks, and by how much its sds
+/// shrink.
 inline constexpr double kTooManyRejected = .5;
 inline constexpr double kShrink = .7;
 /// Draws, the same for both, with which a point ahead is compared with the averaged iterates.
 inline constexpr Index kFewestProbeDraws = 100;
 inline constexpr Index kMostProbeDraws = 2000;
 /// How far ahead, in distances between the averages of two epochs, points are tried.
-inline constexpr double kFurthestProbe = 32;
-/// Shares of the tolerance: a point ahead that is better by this is taken; the noise of the averaged iterates, the
-/// signal that is left (with two standard errors) and the drift between epochs must be below these.
-inline constexpr double kProbeShare = .3;
-inline constexpr double kFloorShare = .3;
-inline constexpr double kSignalShare = .5;
-inline constexpr double kDriftShare = .5;
+inline constexpr double kFurthestProbe = 128;
+/// Shares of the tolerance: a point ahead that is better by this is taken; a signal below this counts as
+/// none; the noise of the averaged iterates, the signal that is left (with two standard errors) and the drift
+/// between epochs must be below these.
+inline constexpr double kProbeShare = .1;
+inline constexpr double kQuietShare = .1;
+inline constexpr double kFloorShare = .2;
+inline constexpr double kSignalShare = .2;
+inline constexpr double kDriftShare = .1;
+/// Drift that the noise of two averages explains, in units of that noise.
+inline constexpr double kDriftNoise = 3;
+/// Shares of Sigma^-1 in the curvature for which factors are chosen anew before a fit may converge.
+inline constexpr double kAlternativeShares[] = {.1, .4, .7};
 /// What 'converged' promises: within this many nats of the family's best, or this many a parameter, if more.
 inline constexpr double kToleranceNats = .1;
 inline constexpr double kToleranceShare = .002;
@@ -129,8 +150,6 @@ inline constexpr double kToleranceShare = .002;
 /// Points tried for finite log densities, and their sd around the model's own start.
 inline constexpr int kStartTrials = 100;
 inline constexpr double kStartSpread = 1.2;
-/// Step lengths that a Newton step tries, each a quarter of the one before.
-inline constexpr int kNewtonTrials = 10;
 /// Points of a path whose local Gaussians are compared, and draws for each.
 inline constexpr std::size_t kPathTrials = 8;
 inline constexpr Index kPathDraws = 20;
@@ -152,11 +171,14 @@ inline constexpr double kModesApart = 3;
 /// Their masses differ by a factor exp(kModeNats) where the smaller mode is not worth a warning.
 inline constexpr double kModeNats = 4;
 
+/// Factors by which the sds of a start may shrink, and draws for each: a mode's curvature says nothing of how
+/// wide the posterior is.
+inline constexpr double kStartScales[] = {1, .5, .25, .1, .03};
+inline constexpr Index kStartScaleDraws = 16;
+
 // Rank
 /// Up to this m the covariance is full rank: m^2/2 numbers cost less than the choice of a rank would.
 inline constexpr Index kFullRankDimension = 128;
-/// Below this gain over mean-field, in nats, mean-field is full rank.
-inline constexpr double kFullRankGain = 1e-3;
 /// Doubling the rank must gain this many nats, or nats a parameter, whichever is more.
 inline constexpr double kRankGainNats = 1;
 inline constexpr double kRankGainShare = .005;
@@ -165,7 +187,8 @@ inline constexpr Index kMostFactors = 64;
 inline constexpr Index kMostSketched = 64;
 /// Size of a random factor relative to the residual sds, where the curvature gives none.
 inline constexpr double kRandomFactor = .1;
-/// Posterior sds assumed where there is no curvature: the steps, of up to a factor e each, find the right ones.
+/// Posterior sds assumed where there is no curvature: the steps, of up to a factor e each, find the right
+/// ones.
 inline constexpr double kBlindSd = .1;
 
 // Effort
@@ -186,15 +209,19 @@ inline constexpr double kDoubtfulKhat = .7;
 inline constexpr double kPoorKhat = 1;
 /// Draws in the pool of a resampling, per draw returned.
 inline constexpr Index kResamplePool = 10;
-/// Tails are probed at kTailRadii radii of which the first, in sds, is kFirstTailRadius and each next is twice as far.
+/// Tails are probed at kTailRadii radii of which the first, in sds, is kFirstTailRadius and each next is
+/// twice as far.
 inline constexpr int kTailRadii = 4;
 inline constexpr double kFirstTailRadius = 16;
 /// Principal axes and coordinates, at most, along which they are probed.
 inline constexpr Index kTailFactors = 16;
 inline constexpr Index kTailCoordinates = 128;
-/// A fall of less than this many nats over a doubled radius is none.
+/// A change of less than this many nats over a doubled radius is none.
 inline constexpr double kFlatNats = .05;
-/// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power law.
+/// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power
+/// law.
 inline constexpr double kHeavyGrowth = 1.5;
+/// A log density that has fallen by more than this at the last radius has light tails in all but name.
+inline constexpr double kLightFall = 100;
 
 }  // namespace magva::constants

@@ -1,8 +1,8 @@
 #pragma once
-// A Gaussian's covariance as a point that moves by natural gradient steps: steepest ascent in the Fisher metric
-// <X, Y> = tr(Sigma^-1 X Sigma^-1 Y) / 2, which is the same whatever the coordinates, so that no scale of any
-// parameter matters. Low rank plus diagonal solves for the step by conjugate gradients in O(m p^2); full rank has it
-// in closed form.
+// A Gaussian's covariance as a point that moves by natural gradient steps: steepest ascent in the Fisher
+// metric <X, Y> = tr(Sigma^-1 X Sigma^-1 Y) / 2, which is the same whatever the coordinates, so that no scale
+// of any parameter matters. Low rank plus diagonal solves for the step by conjugate gradients in O(m p^2);
+// full rank has it in closed form.
 #include <memory>
 #include <optional>
 
@@ -11,8 +11,8 @@
 
 namespace magva {
 
-/// A direction, or the differential of the ELBO. Low rank: d W and d log(residual sd). Full rank: the symmetric X of
-/// d Sigma = R X R', with no scales.
+/// A direction, or the differential of the ELBO. Low rank: d W and d log(residual sd). Full rank: the
+/// symmetric X of d Sigma = R X R', with no scales.
 struct Tangent {
   Matrix factors;
   Vector scales;
@@ -53,6 +53,11 @@ class Covariance {
   virtual void scale(double factor) = 0;
   /// Learns from a batch what will lower the noise of later ones.
   virtual void learn(const PairBatch& /*batch*/) {}
+  /// Puts to use, now and then, what was learned and is costly to use.
+  virtual void renew() {}
+
+  /// Other places that what was learned suggests, in coordinates: the family's ELBO may have several tops.
+  virtual std::vector<Tangent> alternatives() const { return {}; }
 
   /// Coordinates in which points near each other can be averaged and extrapolated; `reference` fixes what is
   /// arbitrary in them.
@@ -69,8 +74,9 @@ class Covariance {
 
 /// Sigma = R R' from a positive definite precision.
 std::unique_ptr<Covariance> make_full_rank(ConstMatrixRef precision);
-/// Sigma = W W' + diag(residual_sd)^2. A curvature, where there is one, makes the mean's steps Newton steps and is
-/// the first control variate; it must be positive definite.
-std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residual_sd, std::optional<Matrix> curvature);
+/// Sigma = W W' + diag(residual_sd)^2. A curvature, where there is one, makes the mean's steps Newton steps
+/// and is the first control variate; it must be positive definite.
+std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residual_sd,
+                                          std::optional<Matrix> curvature);
 
 }  // namespace magva

@@ -10,8 +10,8 @@ class Evaluator {
  public:
   Evaluator(const Model& model, int threads);
 
-  /// Log densities and gradients at the columns of theta. A draw that the model cannot evaluate has a log density of
-  /// -infinity and a gradient of zeros.
+  /// Log densities and gradients at the columns of theta. A draw that the model cannot evaluate has a log
+  /// density of -infinity and a gradient of zeros.
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient);
   /// At one point; the log density.
   double evaluate(ConstVectorRef theta, VectorRef gradient);

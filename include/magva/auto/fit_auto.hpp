@@ -1,6 +1,7 @@
 #pragma once
-// The default: a Gaussian fit without any tuning, that knows when it has converged and says how far to trust it.
-// Starts -> modes -> curvature -> best low-rank Gaussian for the quadratic -> natural gradient refinement -> trust.
+// The default: a Gaussian fit without any tuning, that knows when it has converged and says how far to trust
+// it. Starts -> modes -> curvature -> best low-rank Gaussian for the quadratic -> natural gradient refinement
+// -> trust.
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,11 +14,12 @@ namespace magva {
 struct AutoOptions {
   /// Factors; unset: as many as pay, up to full rank where m is small. m or more is full rank.
   std::optional<Index> rank;
-  int starts = 4;              ///< mode searches: from the model's own start, or `init`, and from random points
+  int starts = 4;  ///< mode searches: from the model's own start, or `init`, and from random points
   std::optional<Vector> init;  ///< where the first search starts
   std::uint64_t seed = 1;
   int threads = 1;
-  std::int64_t max_evaluations = 0;  ///< gradients in all before the reported ELBO; 0: a generous number that grows with m
+  std::int64_t max_evaluations =
+      0;  ///< gradients in all before the reported ELBO; 0: a generous number that grows with m
   double time_limit = std::numeric_limits<double>::infinity();  ///< seconds
   Index elbo_draws = 4000;                                      ///< fresh draws for ELBO and k-hat
 
@@ -46,7 +48,7 @@ struct RankStep {
 struct StartReport {
   double log_density;  ///< at the end of the search
   bool converged;      ///< the search found a top
-  double elbo;         ///< of its Gaussian after a short refinement; NaN where it led to the same mode as another
+  double elbo;  ///< of its Gaussian after a short refinement; NaN where it led to the same mode as another
 };
 
 struct AutoResult {
@@ -67,6 +69,7 @@ struct AutoResult {
 };
 
 /// Throws UsageError for options that cannot be meant, DataError where the log density is finite at no start.
-AutoResult fit_auto(const Model& model, const AutoOptions& options = {}, const std::vector<AutoObserver>& observers = {});
+AutoResult fit_auto(const Model& model, const AutoOptions& options = {},
+                    const std::vector<AutoObserver>& observers = {});
 
 }  // namespace magva

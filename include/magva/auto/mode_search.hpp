@@ -1,6 +1,6 @@
 #pragma once
-// L-BFGS towards a mode of the log density, with the points on its way: where the mode is useless, as in a funnel,
-// one of them is the better start.
+// L-BFGS towards a mode of the log density, with the points on its way: where the mode is useless, as in a
+// funnel, one of them is the better start.
 #include <vector>
 
 #include "magva/auto/evaluator.hpp"
@@ -21,5 +21,9 @@ struct ModeSearch {
 
 /// Searches from `start`, whose log density must be finite.
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations);
+/// The same with a positive definite curvature as L-BFGS's first guess: scales and correlations no longer
+/// matter.
+ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
+                       ConstMatrixRef curvature);
 
 }  // namespace magva

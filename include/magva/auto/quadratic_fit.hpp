@@ -1,18 +1,20 @@
 #pragma once
 // The best low-rank-plus-diagonal Gaussian for a Gaussian posterior with a given precision A: it maximises
-// -tr(A Sigma)/2 + log|Sigma|/2 over Sigma = D (I + U diag(1/lambda - 1) U') D, and needs no model evaluations.
+// -tr(A Sigma)/2 + log|Sigma|/2 over Sigma = D (I + U diag(1/lambda - 1) U') D, and needs no model
+// evaluations.
 #include "magva/types.hpp"
 
 namespace magva {
 
 struct QuadraticFit {
-  Matrix factors;      ///< W of Sigma = W W' + diag(residual_sd)^2
+  Matrix factors;  ///< W of Sigma = W W' + diag(residual_sd)^2
   Vector residual_sd;
-  double value;        ///< -tr(A Sigma)/2 + log|Sigma|/2, larger is better
+  double value;  ///< -tr(A Sigma)/2 + log|Sigma|/2, larger is better
 };
 
-/// Block ascent: for given D the best U are the eigenvectors of D A D with the smallest eigenvalues lambda; for given
-/// U and lambda the problem is concave in D and is solved by coordinate ascent. `precision` must be positive definite.
+/// Block ascent: for given D the best U are the eigenvectors of D A D with the smallest eigenvalues lambda;
+/// for given U and lambda the problem is concave in D and is solved by coordinate ascent. `precision` must be
+/// positive definite.
 class QuadraticFitter {
  public:
   explicit QuadraticFitter(ConstMatrixRef precision);

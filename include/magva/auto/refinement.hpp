@@ -1,6 +1,7 @@
 #pragma once
 // Stochastic natural gradient ascent of the ELBO from a start that need not be good: antithetic pairs, path
-// derivatives, steps and batches that follow the noise, averaged iterates, and evidence that it has converged.
+// derivatives, steps and batches that follow the noise, averaged iterates, and evidence that it has
+// converged.
 #include <functional>
 #include <memory>
 #include <string>

@@ -1,5 +1,6 @@
 #pragma once
-// Points to start from: mode searches from several places, and where a mode is useless, the best point on the way.
+// Points to start from: mode searches from several places, and where a mode is useless, the best point on the
+// way.
 #include <optional>
 #include <vector>
 
@@ -15,11 +16,11 @@ struct Candidate {
   std::size_t search = 0;           ///< which start led here
 };
 
-/// The first point (`first`) and random ones around the model's start, all with a finite log density. DataError where
-/// there is none.
+/// The first point (`first`) and random ones around the model's start, all with a finite log density.
+/// DataError where there is none.
 std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int count, std::uint64_t seed);
 
-/// Newton steps with the dense curvature to the very top. Nothing where the curvature cannot be had.
+/// Searches on with the dense curvature to the very top. Nothing where the curvature cannot be had.
 std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from);
 
 /// The point on a search's way whose local Gaussian has the best ELBO.

@@ -1,7 +1,8 @@
 #pragma once
-// Step sizes from the noise. From the two halves of each batch come two independent gradients g1 and g2; in the
-// natural metric <g1, g2>/2 estimates, without bias, what a full step would gain if there were no noise (the signal),
-// and |(g1 + g2)/2|^2/2 is signal plus noise. A step rho gains 2 rho signal - rho^2 total: the best is signal/total.
+// Step sizes from the noise. From the two halves of each batch come two independent gradients g1 and g2; in
+// the natural metric <g1, g2>/2 estimates, without bias, what a full step would gain if there were no noise
+// (the signal), and |(g1 + g2)/2|^2/2 is signal plus noise. A step rho gains 2 rho signal - rho^2 total: the
+// best is signal/total.
 #include <vector>
 
 #include "magva/types.hpp"
@@ -32,11 +33,13 @@ class StepControl {
   double step() const { return step_; }
   /// Less than the smallest step would be right: more draws are due.
   bool scarce() const;
-  /// How far, in nats, the noise keeps the iterates from the optimum with this step: for x <- (1 - rho) x + rho noise
-  /// the stationary value of |x|^2/2 is rho/(2 - rho) of the noise's.
+  /// How far, in nats, the noise keeps the iterates from the optimum with this step: for x <- (1 - rho) x +
+  /// rho noise the stationary value of |x|^2/2 is rho/(2 - rho) of the noise's.
   double noise_floor(const WindowGain& window) const { return step_ / (2 - step_) * window.noise(); }
 
-  std::vector<double*> state() { return {&step_, &largest_, &average_.signal, &average_.total, &average_.overshoot, &weight_}; }
+  std::vector<double*> state() {
+    return {&step_, &largest_, &average_.signal, &average_.total, &average_.overshoot, &weight_};
+  }
 
  private:
   double step_;

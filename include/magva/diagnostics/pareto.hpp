@@ -1,14 +1,14 @@
 #pragma once
-// Pareto smoothed importance sampling (Vehtari, Simpson, Gelman, Yao and Gabry 2024): how far the weights h/q can be
-// trusted, and smoothed weights.
+// Pareto smoothed importance sampling (Vehtari, Simpson, Gelman, Yao and Gabry 2024): how far the weights h/q
+// can be trusted, and smoothed weights.
 #include <string>
 
 #include "magva/types.hpp"
 
 namespace magva {
 
-/// Shape and scale of a generalised Pareto distribution fitted to values above 0, which must be sorted ascending
-/// (Zhang and Stephens 2009, with the weak prior of PSIS that pulls the shape towards 1/2).
+/// Shape and scale of a generalised Pareto distribution fitted to values above 0, which must be sorted
+/// ascending (Zhang and Stephens 2009, with the weak prior of PSIS that pulls the shape towards 1/2).
 struct ParetoFit {
   double shape;
   double scale;

@@ -1,6 +1,6 @@
 #pragma once
-// Does the log density fall off as a proper posterior's must? Probes far out along the axes on which the Gaussian is
-// widest relative to what it knows: its factors, its principal axes, the coordinates.
+// Does the log density fall off as a proper posterior's must? Probes far out along the axes on which the
+// Gaussian is widest relative to what it knows: its factors, its principal axes, the coordinates.
 #include <string>
 #include <vector>
 

@@ -21,7 +21,8 @@ enum class ScaleCoordinates { kPlain, kLog };
 /// Which estimate of the ELBO's gradient is formed from the draws.
 enum class Estimator {
   kEntropy,  ///< the paper's: model gradient by the draws, entropy in closed form
-  kPath,     ///< path derivative ('sticking the landing', Roeder, Wu & Duvenaud 2017): noise vanishes as q -> posterior
+  kPath,     ///< path derivative ('sticking the landing', Roeder, Wu & Duvenaud 2017): noise vanishes as q ->
+             ///< posterior
 };
 
 const char* name(Estimator estimator);
@@ -29,8 +30,9 @@ Estimator parse_estimator(std::string_view text);
 
 /// A Gaussian q(phi) with mean block `mu` and further blocks for its covariance.
 ///
-/// One iteration calls, in this order, prepare(), draw() and then gradient() with the model's gradients at those
-/// draws. None of them allocates. `Noise` columns are draws; column s of `z` and of `epsilon` belong to draw s.
+/// One iteration calls, in this order, prepare(), draw() and then gradient() with the model's gradients at
+/// those draws. None of them allocates. `Noise` columns are draws; column s of `z` and of `epsilon` belong to
+/// draw s.
 class Family {
  public:
   virtual ~Family() = default;
@@ -46,9 +48,10 @@ class Family {
   virtual void draw(ConstMatrixRef noise, MatrixRef phi) = 0;
   /// The entropy of q, (1/2) log|Sigma| + (m/2)(log 2 pi + 1).
   virtual double entropy() const = 0;
-  /// Fills every block's gradient from the model's gradients in `model_gradient`, one column a draw, which the
-  /// path estimator overwrites. A rejected draw has a zero in `weight`; weights sum to 1.
-  virtual void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator, MatrixRef model_gradient) = 0;
+  /// Fills every block's gradient from the model's gradients in `model_gradient`, one column a draw, which
+  /// the path estimator overwrites. A rejected draw has a zero in `weight`; weights sum to 1.
+  virtual void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                        MatrixRef model_gradient) = 0;
   /// v <- Sigma v: turns the mean's gradient into its natural gradient.
   virtual void times_covariance(VectorRef v) = 0;
 
@@ -64,12 +67,12 @@ struct FamilyOptions {
   FamilyKind kind = FamilyKind::kStiefel;
   Index rank = 4;
   ScaleCoordinates scales = ScaleCoordinates::kPlain;
-  double initial_factor_scale = 1;   ///< d1, or the size of B's columns where d1 is fixed at 1 and B is free
-  double initial_residual_scale = 1; ///< d2
+  double initial_factor_scale = 1;    ///< d1, or the size of B's columns where d1 is fixed at 1 and B is free
+  double initial_residual_scale = 1;  ///< d2
 };
 
 /// The family at its starting values: the mean at zero, random factors from the seed.
-std::unique_ptr<Family> make_family(const FamilyOptions& options, Index dimension, Index max_draws, std::uint64_t seed,
-                                    Workers& workers);
+std::unique_ptr<Family> make_family(const FamilyOptions& options, Index dimension, Index max_draws,
+                                    std::uint64_t seed, Workers& workers);
 
 }  // namespace magva

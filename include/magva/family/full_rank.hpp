@@ -12,7 +12,8 @@ class FullRank final : public Family {
   void prepare() override {}
   void draw(ConstMatrixRef noise, MatrixRef phi) override;
   double entropy() const override;
-  void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator, MatrixRef model_gradient) override;
+  void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                MatrixRef model_gradient) override;
   void times_covariance(VectorRef v) override;
   using Family::gaussian;
   Gaussian gaussian(const std::vector<Block>& at) const override;

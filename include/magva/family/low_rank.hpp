@@ -1,7 +1,7 @@
 #pragma once
-// theta = mu + B (d1 o z) + d2 o epsilon: mean-field, VAFC, Stiefel, Grassmann and fixed rank are one family with
-// different manifolds for B, and d1 learned or fixed at 1. Only p x p systems are solved; with W = D2^-2,
-// H = B'WB, C = I + D1 H D1 and K = D1 C^-1 D1 the Woodbury identity reads Sigma^-1 = W - W B K B' W.
+// theta = mu + B (d1 o z) + d2 o epsilon: mean-field, VAFC, Stiefel, Grassmann and fixed rank are one family
+// with different manifolds for B, and d1 learned or fixed at 1. Only p x p systems are solved; with W =
+// D2^-2, H = B'WB, C = I + D1 H D1 and K = D1 C^-1 D1 the Woodbury identity reads Sigma^-1 = W - W B K B' W.
 #include <Eigen/Cholesky>
 
 #include "magva/family/family.hpp"
@@ -10,13 +10,15 @@ namespace magva {
 
 class LowRank final : public Family {
  public:
-  LowRank(const FamilyOptions& options, Index dimension, Index max_draws, std::uint64_t seed, Workers& workers);
+  LowRank(const FamilyOptions& options, Index dimension, Index max_draws, std::uint64_t seed,
+          Workers& workers);
 
   Index noise_size() const override { return rank_ + dimension(); }
   void prepare() override;
   void draw(ConstMatrixRef noise, MatrixRef phi) override;
   double entropy() const override;
-  void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator, MatrixRef model_gradient) override;
+  void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                MatrixRef model_gradient) override;
   void times_covariance(VectorRef v) override;
   using Family::gaussian;
   Gaussian gaussian(const std::vector<Block>& at) const override;
@@ -30,16 +32,17 @@ class LowRank final : public Family {
   void add_path_term(ConstMatrixRef noise, MatrixRef model_gradient);
   void residual_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g, Estimator estimator);
   void factor_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g, Estimator estimator);
-  void factor_scale_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g, Estimator estimator);
+  void factor_scale_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g,
+                             Estimator estimator);
 
   Index rank_;
   ScaleCoordinates scale_coordinates_;
   std::size_t factor_block_ = 0;  ///< 0 where p = 0: there is none
   std::size_t scale_block_ = 0;   ///< 0 where d1 is fixed at 1
   TallSkinny kernel_;
-  Vector d1_, d2_, weights_;      ///< scales as numbers, whatever their coordinates; W = 1/d2^2
-  Matrix h_, k_;                  ///< H and K
-  Eigen::LLT<Matrix> chol_;       ///< of C
+  Vector d1_, d2_, weights_;  ///< scales as numbers, whatever their coordinates; W = 1/d2^2
+  Matrix h_, k_;              ///< H and K
+  Eigen::LLT<Matrix> chol_;   ///< of C
   double half_log_det_ = 0;
   Matrix scaled_noise_, inner_, inner2_;  ///< p x draws
   Vector column_;

@@ -4,8 +4,8 @@
 namespace magva {
 
 /// Positive semidefinite matrices BB' of rank p: full-column-rank B up to rotation, the quotient geometry of
-/// Journee, Bach, Absil & Sepulchre (2010). The manifold is not complete (the paper's Remark 1): steps can run
-/// into rank-deficient matrices, and the paper shows that they do.
+/// Journee, Bach, Absil & Sepulchre (2010). The manifold is not complete (the paper's Remark 1): steps can
+/// run into rank-deficient matrices, and the paper shows that they do.
 struct FixedRank {
   static constexpr const char* name = "fixed-rank";
   /// Onto the horizontal space {U : B'U symmetric}: Z - B Omega with the skew Omega that solves

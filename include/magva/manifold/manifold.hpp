@@ -15,7 +15,8 @@ namespace magva {
 ///  - violation(x): 0 on the manifold, up to rounding.
 /// `kernel` brings scratch memory and threads; nothing but random_point allocates.
 template <class M>
-concept Manifold = requires(const M m, ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) {
+concept Manifold = requires(const M m, ConstMatrixRef x, ConstMatrixRef v, MatrixRef out,
+                            TallSkinny& kernel) {
   m.project(x, v, out, kernel);
   m.retract(x, v, out, kernel);
   m.transport(x, v, out, kernel);

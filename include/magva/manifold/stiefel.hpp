@@ -8,8 +8,8 @@ struct Stiefel {
   static constexpr const char* name = "stiefel";
   /// Z - B sym(B'Z)
   void project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const;
-  /// (B + U)(I + U'U)^(-1/2), which is the polar factor of B + U. Computed from the Gram matrix of B + U itself:
-  /// the printed form assumes B'B = I and U tangent exactly, and drifts.
+  /// (B + U)(I + U'U)^(-1/2), which is the polar factor of B + U. Computed from the Gram matrix of B + U
+  /// itself: the printed form assumes B'B = I and U tangent exactly, and drifts.
   void retract(ConstMatrixRef x, ConstMatrixRef u, MatrixRef out, TallSkinny& kernel) const;
   void transport(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const {
     project(x, v, out, kernel);

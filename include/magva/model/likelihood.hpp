@@ -1,5 +1,6 @@
 #pragma once
 // p(y | eta) for one observation with linear predictor eta, and what a regression needs to know about it.
+#include <array>
 #include <memory>
 #include <random>
 #include <string>
@@ -23,10 +24,11 @@ struct ResponseBlock {
   Index rows;
 };
 
-/// Sums over the rows of a block, one for each draw.
+/// One draw's sums over rows, in eight parts that are added up once all blocks are done: the rows i, i + 8,
+/// ... each.
 struct BlockSums {
-  double log_likelihood = 0.0;
-  double nuisance_gradient = 0.0;
+  std::array<double, 8> log_likelihood{};
+  std::array<double, 8> nuisance_gradient{};
 };
 
 /// A likelihood that is a product over observations. At most one parameter of its own, an unconstrained
@@ -50,7 +52,8 @@ class Likelihood {
   virtual Shape shape(double /*nuisance*/) const { return {}; }
 
   /// Column s of `eta` (leading dimension `stride`) holds the linear predictors of draw s and is overwritten
-  /// with the weighted derivatives d log p / d eta; adds each draw's weighted sums, without the constant.
+  /// with the weighted derivatives d log p / d eta; adds the weighted sums of draw s to sums[s], without the
+  /// constant.
   virtual void evaluate_block(const ResponseBlock& block, double* eta, Index stride, Index draws,
                               const Shape* shapes, BlockSums* sums) const = 0;
   /// log p(y_i | eta_i), constants included; `eta` is overwritten.

@@ -25,9 +25,10 @@ struct RuleOptions {
   double decay = .95;     ///< beta: the memory of momentum and of the squared gradients
   double epsilon = 1e-6;  ///< keeps denominators away from zero
   double momentum = .9;   ///< Adam's memory of the gradient
-  /// In RMSProp and AdaDelta as printed, projection lets the accumulators change sign and their quotients have
-  /// poles. The magnitude of the denominator is kept at or above guard * sqrt(1 - beta) |g|, which the Euclidean
-  /// rule satisfies by construction. 0, the rule exactly as printed; 1 in the guarded kinds' defaults.
+  /// In RMSProp and AdaDelta as printed, projection lets the accumulators change sign and their quotients
+  /// have poles. The magnitude of the denominator is kept at or above guard * sqrt(1 - beta) |g|, which the
+  /// Euclidean rule satisfies by construction. 0, the rule exactly as printed; 1 in the guarded kinds'
+  /// defaults.
   double guard = 0;
 
   std::vector<std::string> problems(std::string_view field) const;

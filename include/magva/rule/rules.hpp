@@ -1,8 +1,8 @@
 #pragma once
-// The update rules of the paper's section 3.2, each written once for flat and curved blocks. All of them descend
-// f = -ELBO. A rule takes the Euclidean gradient of f at x and gives a tangent step U, to be retracted: the next
-// point is R_x(-U). On a Euclidean block projection and transport are the identity. Every rule is odd in the
-// gradient: fed with the gradient of the ELBO, it ascends by R_x(U).
+// The update rules of the paper's section 3.2, each written once for flat and curved blocks. All of them
+// descend f = -ELBO. A rule takes the Euclidean gradient of f at x and gives a tangent step U, to be
+// retracted: the next point is R_x(-U). On a Euclidean block projection and transport are the identity. Every
+// rule is odd in the gradient: fed with the gradient of the ELBO, it ascends by R_x(U).
 #include <array>
 
 #include "magva/manifold/manifold.hpp"
@@ -15,7 +15,8 @@ class Basic {
  public:
   Basic(const RuleOptions& options, Index, Index) : options_(options) {}
   template <Manifold M>
-  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out, TallSkinny& kernel) {
+  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out,
+                 TallSkinny& kernel) {
     manifold.project(x, gradient, out, kernel);
     out *= options_.step;
   }
@@ -31,7 +32,8 @@ class Momentum {
   Momentum(const RuleOptions& options, Index rows, Index cols)
       : options_(options), momentum_(Matrix::Zero(rows, cols)) {}
   template <Manifold M>
-  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out, TallSkinny& kernel) {
+  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out,
+                 TallSkinny& kernel) {
     manifold.project(x, gradient, out, kernel);
     manifold.transport(x, momentum_, momentum_, kernel);
     momentum_ = options_.decay * momentum_ + options_.step * out;
@@ -59,8 +61,8 @@ auto guarded(const Root& root, const Gradient& gradient, const RuleOptions& opti
 
 /// E <- beta transport(E) + (1 - beta) project(g o g), for the printed RMSProp and AdaDelta.
 template <Manifold M>
-void accumulate(const M& manifold, ConstMatrixRef x, ConstMatrixRef g, double beta, MatrixRef squares, MatrixRef work,
-                TallSkinny& kernel) {
+void accumulate(const M& manifold, ConstMatrixRef x, ConstMatrixRef g, double beta, MatrixRef squares,
+                MatrixRef work, TallSkinny& kernel) {
   work = g.cwiseAbs2();
   manifold.project(x, work, work, kernel);
   manifold.transport(x, squares, squares, kernel);
@@ -73,7 +75,8 @@ class Rmsprop {
   Rmsprop(const RuleOptions& options, Index rows, Index cols)
       : options_(options), squares_(Matrix::Zero(rows, cols)) {}
   template <Manifold M>
-  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out, TallSkinny& kernel) {
+  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out,
+                 TallSkinny& kernel) {
     accumulate(manifold, x, gradient, options_.decay, squares_, out, kernel);
     squares_root_into(gradient, out);
     manifold.project(x, out, out, kernel);
@@ -90,8 +93,8 @@ class Rmsprop {
   Matrix squares_;
 };
 
-/// RGD-AdaDelta as printed, the paper's equations (B3), (B1), (B2), (Proj118-9). The moment of the steps lives in
-/// the tangent space at the previous point, with B(-1) = B(0).
+/// RGD-AdaDelta as printed, the paper's equations (B3), (B1), (B2), (Proj118-9). The moment of the steps
+/// lives in the tangent space at the previous point, with B(-1) = B(0).
 class Adadelta {
  public:
   Adadelta(const RuleOptions& options, Index rows, Index cols)
@@ -102,7 +105,8 @@ class Adadelta {
         work_(rows, cols),
         started_(Matrix::Zero(1, 1)) {}
   template <Manifold M>
-  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out, TallSkinny& kernel) {
+  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out,
+                 TallSkinny& kernel) {
     if (started_(0) == 0) previous_ = x;
     accumulate(manifold, x, gradient, options_.decay, squares_, out, kernel);
     out.array() = signed_root(squares_.array(), options_.epsilon);
@@ -126,7 +130,8 @@ class RmspropStable {
   RmspropStable(const RuleOptions& options, Index rows, Index cols)
       : options_(options), squares_(Matrix::Zero(rows, cols)) {}
   template <Manifold M>
-  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out, TallSkinny& kernel) {
+  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out,
+                 TallSkinny& kernel) {
     squares_.array() = options_.decay * squares_.array() + (1 - options_.decay) * gradient.array().square();
     out.array() = options_.step * gradient.array() / (squares_.array().sqrt() + options_.epsilon);
     manifold.project(x, out, out, kernel);
@@ -144,10 +149,12 @@ class AdadeltaStable {
   AdadeltaStable(const RuleOptions& options, Index rows, Index cols)
       : options_(options), squares_(Matrix::Zero(rows, cols)), steps_(Matrix::Zero(rows, cols)) {}
   template <Manifold M>
-  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out, TallSkinny& kernel) {
+  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out,
+                 TallSkinny& kernel) {
     const double beta = options_.decay;
     squares_.array() = beta * squares_.array() + (1 - beta) * gradient.array().square();
-    out.array() = ((steps_.array() + options_.epsilon) / (squares_.array() + options_.epsilon)).sqrt() * gradient.array();
+    out.array() = ((steps_.array() + options_.epsilon) / (squares_.array() + options_.epsilon)).sqrt() *
+                  gradient.array();
     steps_.array() = beta * steps_.array() + (1 - beta) * out.array().square();
     manifold.project(x, out, out, kernel);
   }
@@ -168,7 +175,8 @@ class Adam {
         squares_(Matrix::Zero(rows, cols)),
         powers_(Matrix::Ones(2, 1)) {}
   template <Manifold M>
-  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out, TallSkinny& kernel) {
+  void direction(const M& manifold, ConstMatrixRef x, ConstMatrixRef gradient, MatrixRef out,
+                 TallSkinny& kernel) {
     manifold.project(x, gradient, out, kernel);
     manifold.transport(x, mean_, mean_, kernel);
     powers_(0) *= options_.momentum;

@@ -1,0 +1,105 @@
+#include "problems.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "magva/noise.hpp"
+
+namespace magva::bench {
+
+namespace {
+
+double uniform(double normal) { return .5 * std::erfc(-normal / std::sqrt(2.)); }
+
+double poisson(double rate, double u) {
+  double p = std::exp(-rate);
+  double cumulative = p;
+  double k = 0;
+  while (cumulative < u && k < 1000) {
+    k += 1;
+    p *= rate / k;
+    cumulative += p;
+  }
+  return k;
+}
+
+double response(Likelihood likelihood, double eta, double normal) {
+  switch (likelihood) {
+    case Likelihood::kLogistic:
+      return uniform(normal) < 1 / (1 + std::exp(-eta)) ? 1 : 0;
+    case Likelihood::kPoisson:
+      return poisson(std::exp(eta), uniform(normal));
+    case Likelihood::kLinear:
+      return eta + normal;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Glm synthetic(Likelihood likelihood, Index rows, Index cols, double correlation, double decades,
+              double signal, std::uint64_t seed) {
+  const Noise noise(seed, NoiseStream::kRandomPoint);
+  Matrix design(rows, cols);
+  Matrix common(rows, 1);
+  Matrix coefficient(cols, 1);
+  Matrix error(rows, 1);
+  noise.fill(0, 0, design);
+  noise.fill(1, 0, common);
+  noise.fill(2, 0, coefficient);
+  noise.fill(3, 0, error);
+  design *= std::sqrt(1 - correlation);
+  design.colwise() += std::sqrt(correlation) * common.col(0);
+  const Vector eta = design * coefficient.col(0) * (signal / std::sqrt(static_cast<double>(cols)));
+  Vector y(rows);
+  for (Index i = 0; i < rows; ++i) y(i) = response(likelihood, eta(i), error(i, 0));
+  Vector scale(cols);
+  for (Index j = 0; j < cols; ++j)
+    scale(j) = std::pow(
+        10., decades * (static_cast<double>(j) / static_cast<double>(std::max<Index>(1, cols - 1)) - .5));
+  return {likelihood, design * scale.asDiagonal(), y, 10 * scale.cwiseAbs2().cwiseInverse()};
+}
+
+std::optional<Glm> ionosphere(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  if (!std::getline(in, line)) return std::nullopt;
+  std::vector<std::vector<double>> rows;
+  while (std::getline(in, line)) {
+    std::vector<double> row{1};
+    std::stringstream cells(line);
+    for (std::string cell; std::getline(cells, cell, ',');) row.push_back(std::stod(cell));
+    rows.push_back(std::move(row));
+  }
+  if (rows.empty()) return std::nullopt;
+  const auto n = static_cast<Index>(rows.size());
+  const auto m = static_cast<Index>(rows.front().size()) - 1;
+  Matrix design(n, m);
+  Vector y(n);
+  for (Index i = 0; i < n; ++i) {
+    const auto& row = rows[static_cast<std::size_t>(i)];
+    for (Index j = 0; j < m; ++j) design(i, j) = row[static_cast<std::size_t>(j)];
+    y(i) = row.back();
+  }
+  return Glm(Likelihood::kLogistic, design, y, Vector::Constant(m, 10));
+}
+
+std::vector<Problem> problems(const std::string& ionosphere_path) {
+  std::vector<Problem> out;
+  if (auto glm = ionosphere(ionosphere_path)) out.push_back({"ionosphere", std::move(*glm), {0, 4, 112}});
+  const auto add = [&](const char* name, Likelihood kind, Index rows, Index cols, double correlation,
+                       double decades, double signal, std::vector<Index> ranks) {
+    out.push_back({name, synthetic(kind, rows, cols, correlation, decades, signal, 7), std::move(ranks)});
+  };
+  add("logistic, m 10", Likelihood::kLogistic, 200, 10, .5, 0, 2, {0, 2, 10});
+  add("logistic, m 50, corr .99, 4 decades", Likelihood::kLogistic, 100, 50, .99, 4, 2, {0, 4, 50});
+  add("logistic, m 200", Likelihood::kLogistic, 150, 200, .3, 0, 3, {0, 4});
+  add("linear, m 30, corr .999, 7 decades", Likelihood::kLinear, 100, 30, .999, 7, 2, {0, 4, 30});
+  add("linear, m 200, corr .9, 4 decades", Likelihood::kLinear, 300, 200, .9, 4, 2, {0, 4});
+  add("Poisson, m 20, corr .9, 5 decades", Likelihood::kPoisson, 100, 20, .9, 5, 1, {0, 4, 20});
+  add("Poisson, m 100", Likelihood::kPoisson, 80, 100, .5, 2, 1.5, {0, 4, 100});
+  return out;
+}
+
+}  // namespace magva::bench

@@ -1,0 +1,24 @@
+#pragma once
+// The problems: ionosphere where its file is present, and synthetic regressions with known optima.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "glm.hpp"
+
+namespace magva::bench {
+
+struct Problem {
+  std::string name;
+  Glm glm;
+  std::vector<Index> ranks;  ///< m is full rank
+};
+
+/// Correlated columns whose scales, and so the posterior sds, span `decades` powers of ten.
+Glm synthetic(Likelihood likelihood, Index rows, Index cols, double correlation, double decades,
+              double signal, std::uint64_t seed);
+/// The expanded ionosphere data with an intercept, from a CSV file with the response last.
+std::optional<Glm> ionosphere(const std::string& path);
+std::vector<Problem> problems(const std::string& ionosphere_path);
+
+}  // namespace magva::bench

@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include "magva/auto/fit_auto.hpp"
+#include "magva/error.hpp"
+#include "targets.hpp"
+
+namespace magva {
+namespace {
+
+bool warns_of(const AutoResult& result, const std::string& words) {
+  for (const auto& warning : result.warnings)
+    if (warning.find(words) != std::string::npos) return true;
+  return false;
+}
+
+// The posterior is Gaussian and normalised: the family's best ELBO is exactly 0, and at the optimum the
+// ELBO's noise is 0.
+TEST(FitAuto, FindsAGaussianWhoseScalesDifferByAMillion) {
+  const AutoResult result = fit_auto(targets::chain(7));
+  EXPECT_EQ(result.stopped, StopReason::kConverged);
+  EXPECT_TRUE(result.trusted);
+  EXPECT_NEAR(result.elbo, 0, .1);
+  EXPECT_LT(result.khat, .5);
+  for (Index i = 0; i < 7; ++i) {
+    const double sd = std::pow(10., static_cast<double>(i) - 3);
+    EXPECT_NEAR(result.posterior.mean()(i), static_cast<double>(i), .05 * sd);
+    EXPECT_NEAR(result.posterior.sd()(i), sd, .05 * sd);
+  }
+}
+
+TEST(FitAuto, MeanFieldOfAGaussianIsWithinThePromise) {
+  AutoOptions options;
+  options.rank = 0;
+  const AutoResult result = fit_auto(targets::chain(5), options);
+  EXPECT_EQ(result.stopped, StopReason::kConverged);
+  // KL(q || p) of the best mean-field q: (sum log precision diagonal - log |precision|)/2, with unit sds.
+  const double r = .95;
+  const double s2 = 1 - r * r;
+  const double best = -.5 * (2 * std::log(1 / s2) + 3 * std::log((1 + r * r) / s2) + 4 * std::log(s2));
+  EXPECT_GT(result.elbo, best - .1 - 3 * result.elbo_se);
+  EXPECT_LT(result.elbo, best + 3 * result.elbo_se + 1e-9);
+}
+
+TEST(FitAuto, HeavyTailsAreNotTrusted) {
+  const AutoResult result = fit_auto(targets::student(4));
+  EXPECT_FALSE(result.trusted);
+  EXPECT_TRUE(warns_of(result, "heavy tails"));
+}
+
+TEST(FitAuto, SeveralModesAreNotTrusted) {
+  const AutoResult result = fit_auto(targets::two_modes(2, 3));
+  EXPECT_FALSE(result.trusted);
+  EXPECT_TRUE(warns_of(result, "several modes"));
+}
+
+TEST(FitAuto, AnImproperPosteriorIsNotTrusted) {
+  const AutoResult result = fit_auto(targets::improper());
+  EXPECT_FALSE(result.trusted);
+  EXPECT_TRUE(warns_of(result, "improper"));
+}
+
+TEST(FitAuto, SeparatedDataWithoutAPriorAreNotTrusted) {
+  const AutoResult result = fit_auto(targets::separable());
+  EXPECT_FALSE(result.trusted);
+  EXPECT_FALSE(result.warnings.empty());
+}
+
+// The best Gaussian for this funnel is known from long runs: ELBO -1.92.
+TEST(FitAuto, AFunnelIsFittedWhereItsMassIs) {
+  const AutoResult result = fit_auto(targets::funnel(10));
+  EXPECT_GT(result.elbo, -2.3);
+  EXPECT_FALSE(result.trusted && result.khat > .7 && result.warnings.empty());
+}
+
+TEST(FitAuto, TheSameSeedGivesTheSameBitsForAnyNumberOfThreads) {
+  AutoOptions options;
+  options.max_evaluations = 3000;
+  const AutoResult one = fit_auto(targets::chain(6), options);
+  options.threads = 2;
+  const AutoResult two = fit_auto(targets::chain(6), options);
+  EXPECT_EQ(one.posterior.mean(), two.posterior.mean());
+  EXPECT_EQ(one.posterior.factors(), two.posterior.factors());
+  EXPECT_EQ(one.elbo, two.elbo);
+}
+
+TEST(FitAuto, AnObserverInterruptsAndTheResultStands) {
+  int calls = 0;
+  const AutoResult result = fit_auto(
+      targets::student(3), {}, {[&](const AutoView& view) { return ++calls < 30 || view.iteration == 0; }});
+  EXPECT_EQ(result.stopped, StopReason::kInterrupted);
+  EXPECT_FALSE(result.trusted);
+  EXPECT_TRUE(result.posterior.mean().allFinite());
+}
+
+TEST(FitAuto, ADensityThatIsFiniteNowhereIsRefused) {
+  const auto nowhere = lift(2, [](ConstVectorRef, VectorRef gradient) {
+    gradient.setZero();
+    return -std::numeric_limits<double>::infinity();
+  });
+  EXPECT_THROW(fit_auto(nowhere), DataError);
+}
+
+TEST(FitAuto, EveryFaultOfTheOptionsIsNamedAtOnce) {
+  AutoOptions options;
+  options.starts = 0;
+  options.rank = -1;
+  options.threads = 0;
+  EXPECT_EQ(options.problems(3).size(), 3U);
+  EXPECT_THROW(fit_auto(targets::student(3), options), UsageError);
+}
+
+}  // namespace
+}  // namespace magva

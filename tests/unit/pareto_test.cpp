@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "magva/diagnostics/pareto.hpp"
+#include "magva/diagnostics/resample.hpp"
+#include "magva/diagnostics/tails.hpp"
+#include "magva/error.hpp"
+#include "statistical/targets.hpp"
+
+namespace magva {
+namespace {
+
+Vector pareto_quantiles(Index n, double shape) {
+  Vector x(n);
+  for (Index i = 0; i < n; ++i) {
+    const double p = (static_cast<double>(i) + .5) / static_cast<double>(n);
+    x(i) = std::expm1(-shape * std::log1p(-p)) / shape;
+  }
+  return x;
+}
+
+// At the quantiles themselves the estimate has no sampling error; what is left is the prior's pull of 10
+// draws to 1/2.
+TEST(Pareto, FindsTheShapeOfItsOwnQuantiles) {
+  for (const double shape : {.1, .3, .7, 1.2}) {
+    const ParetoFit fit = fit_pareto(pareto_quantiles(2000, shape));
+    EXPECT_NEAR(fit.shape, (2000 * shape + 5) / 2010, .02) << shape;
+    EXPECT_NEAR(fit.scale, 1, .05) << shape;
+  }
+}
+
+// Weights that are Pareto distributed with P(w > x) = x^(-1/k) have, above any cut, excesses of shape k.
+TEST(Pareto, KhatIsTheShapeOfTheWeightsTail) {
+  const Index n = 10000;
+  for (const double k : {.3, .6, .9}) {
+    Vector log_weights(n);
+    for (Index i = 0; i < n; ++i)
+      log_weights(i) = -k * std::log((static_cast<double>(i) + .5) / static_cast<double>(n));
+    EXPECT_NEAR(pareto_khat(log_weights), k, .05) << k;
+  }
+}
+
+TEST(Pareto, EqualWeightsAreTheBestThereAre) {
+  const SmoothedWeights smoothed = smooth_weights(Vector::Constant(1000, -7));
+  EXPECT_LT(smoothed.khat, .5);
+  EXPECT_NEAR(smoothed.effective, 1000, 1e-6);
+}
+
+TEST(Pareto, NoFiniteWeightIsAnError) {
+  EXPECT_THROW(smooth_weights(Vector::Constant(10, -std::numeric_limits<double>::infinity())), DataError);
+}
+
+TEST(Resample, DrawsAreDistinctAndNearerToThePosterior) {
+  const auto model = lift(1, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    return -.5 * theta(0) * theta(0);
+  });
+  Evaluator evaluator(model, 1);
+  const Gaussian wide = Gaussian::low_rank(Vector::Constant(1, .3), Matrix(1, 0), Vector::Constant(1, 1.3));
+  const Matrix draws = importance_resample(evaluator, wide, 1000, 3);
+  EXPECT_EQ(std::set<double>(draws.data(), draws.data() + draws.size()).size(), 1000U);
+  // Standard errors for 1000 draws: .032 of the mean, .022 of the sd; four of them, and the flattening of one
+  // in ten.
+  EXPECT_NEAR(draws.mean(), 0, .13 + .03);
+  EXPECT_NEAR(std::sqrt((draws.array() - draws.mean()).square().mean()), 1, .09 + .03);
+}
+
+TEST(Resample, RefusesWhereTheWeightsRestOnAFewDraws) {
+  const auto model = targets::student(3);
+  Evaluator evaluator(model, 1);
+  const Gaussian narrow = Gaussian::low_rank(Vector::Zero(3), Matrix(3, 0), Vector::Constant(3, .3));
+  EXPECT_THROW(importance_resample(evaluator, narrow, 500, 1), DataError);
+}
+
+TEST(Tails, AreToldApart) {
+  const Gaussian q3 = Gaussian::low_rank(Vector::Zero(3), Matrix(3, 0), Vector::Ones(3));
+  const auto kind = [](const Model& model, const Gaussian& q) {
+    Evaluator evaluator(model, 1);
+    return probe_tails(evaluator, q).kind;
+  };
+  EXPECT_EQ(kind(targets::student(3), q3), TailKind::kHeavy);
+  EXPECT_EQ(kind(targets::improper(), q3), TailKind::kImproper);
+  const auto normal = lift(3, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    return -.5 * theta.squaredNorm();
+  });
+  EXPECT_EQ(kind(normal, q3), TailKind::kLight);
+  const auto laplace = lift(3, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta.cwiseSign();
+    return -theta.cwiseAbs().sum();
+  });
+  EXPECT_EQ(kind(laplace, q3), TailKind::kLight);
+}
+
+}  // namespace
+}  // namespace magva
