@@ -59,7 +59,7 @@ CurveBand band(const std::vector<std::vector<double>>& curves, std::int64_t wind
 report::Range shared_range(const std::vector<CurveBand>& curves) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const CurveBand& curve : curves)
-    for (std::size_t i = curve.mean.size() / 10; i < curve.mean.size(); ++i) {
+    for (std::size_t i = curve.mean.size() / 5; i < curve.mean.size(); ++i) {
       if (std::isfinite(curve.low[i])) low = std::min(low, curve.low[i]);
       if (std::isfinite(curve.high[i])) high = std::max(high, curve.high[i]);
     }
