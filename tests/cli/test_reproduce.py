@@ -6,7 +6,6 @@ import math
 import os
 import pathlib
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -89,8 +88,9 @@ class Reproduce(Case):
             self.assertLess(float(row["training_error_percent"]), 12)
             self.assertLess(float(row["test_error_percent"]), 20)
             self.assertGreater(float(row["seconds"]), 0)
-            self.assertAlmostEqual(float(row["times_faster"]), float(row["seconds_paper"]) / float(row["seconds"]),
-                                   delta=.5 + .05 * float(row["times_faster"]))
+            paper, ours = float(row["seconds_paper"]), float(row["seconds"])  # ours is rounded to .01
+            self.assertGreater(float(row["times_faster"]), paper / (ours + .006) - 1)
+            self.assertLess(float(row["times_faster"]), paper / max(ours - .006, 1e-4) + 1)
             self.assertTrue(row["remark"])
         self.assertEqual(table["SLANG"]["test_error_percent_paper"], "14.20")
         self.assertEqual(len(table), 12)
@@ -118,11 +118,11 @@ class Reproduce(Case):
                 self.assertGreater(float(table[method][f"lower_bound_p{p}"]), -1000)
                 self.assertLess(float(table[method][f"lower_bound_p{p}"]), -300)
         self.assert_figures("r/simulation/figures", ["lower-bound-fixed-rank-basic", "fit-stiefel-rmsprop"])
-        page = self.assert_page_is_whole(self.folder / "r/report.html", pictures=20)
+        page = self.assert_page_is_whole(self.folder / "r/report.html", pictures=12 + 2 + 8)
         self.assertIn("5 % outliers with 3 times that", page.text)
 
     def test_simulation_fits_the_function(self):
-        """With little noise the fitted curve is the true one; .25 is three times the largest error seen."""
+        """With little noise the fitted curve is near the true one."""
         self.succeeds("reproduce", "simulation", "--iterations", 1000, "--repetitions", 1, "--sigma", .2, "--out", "r")
         with open(self.folder / "r/simulation/runs.jsonl") as lines:
             runs = {run["key"]: run["result"] for run in map(json.loads, lines) if "key" in run}
