@@ -37,9 +37,17 @@ Samples from_libsvm(const std::filesystem::path& path, Index features) {
   Samples out{RowMatrix::Zero(table.rows, width + 1), Vector(table.rows)};
   out.x.col(0).setOnes();
   out.x.block(0, 1, table.rows, sparse.cols()) = RowMatrix(sparse);
-  // LIBSVM's collection codes ALL, the larger class, as -1.
-  for (Index i = 0; i < table.rows; ++i) out.y(i) = table.columns[0].values[i] < 0 ? 1 : 0;
+  out.y = table.columns[0].values.vector();
   return out;
+}
+
+// ALL is the larger class among the training samples, whatever number stands for it.
+void label_all_as_one(Vector& training, Vector& test) {
+  const double first = training(0);
+  const auto of_first = (training.array() == first).count();
+  const bool first_is_all = 2 * of_first > training.size();
+  for (Vector* labels : {&training, &test})
+    *labels = ((labels->array() == first) == first_is_all).cast<double>();
 }
 
 LeukemiaData checked(Samples training, Samples test, const std::filesystem::path& source) {
@@ -64,6 +72,7 @@ LeukemiaData read_leukemia(const std::filesystem::path& folder) {
   if (libsvm && libsvm_test) {
     Samples training = from_libsvm(*libsvm, 0);
     Samples test = from_libsvm(*libsvm_test, training.x.cols() - 1);
+    label_all_as_one(training.y, test.y);
     return checked(std::move(training), std::move(test), *libsvm);
   }
   throw MissingData(
