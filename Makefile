@@ -34,6 +34,13 @@ lint:
 	@cmake --preset clang >/dev/null
 	scripts/lint build-clang
 
+# Micro benchmarks of the models beside plain Eigen, and the accuracy of the default beside the paper's methods.
+bench:
+	@scripts/setup build bench
+	@cmake --preset bench >/dev/null
+	@cmake --build --preset bench -j $(JOBS)
+	build-bench/magva_micro --benchmark_min_time=0.2
+
 # A long run of each fuzzer: make fuzz FUZZ_SECONDS=3600
 FUZZ_SECONDS ?= 600
 fuzz:

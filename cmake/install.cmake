@@ -11,3 +11,4 @@ install(FILES ${PROJECT_BINARY_DIR}/magva-config.cmake ${PROJECT_BINARY_DIR}/mag
 install(FILES ${PROJECT_BINARY_DIR}/share/magva.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${PROJECT_BINARY_DIR}/share/magva.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME magva)
 install(FILES ${PROJECT_BINARY_DIR}/share/_magva DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES data/ionosphere.csv DESTINATION ${CMAKE_INSTALL_DATADIR}/magva)

@@ -80,6 +80,7 @@ Outcome reproduce(const std::vector<std::string>& names, const ReproduceOptions&
       if (run_one(name, options, console) == Outcome::interrupted) return Outcome::interrupted;
       write_report(options.out);
     } catch (const MissingData& missing) {
+      if (names.size() == 1) throw;
       console.say(missing.what());
       outcome = Outcome::something_missing;
     }

@@ -108,7 +108,7 @@ std::vector<report::Panel> bound_panels(const SimulationSettings& settings,
   for (const MethodBounds& method : methods)
     if (method.method.family == manifold && manifold != FamilyKind::kFixedRank)
       for (const Bounds& at : method.by_rank) shown.push_back(at.curve);
-  report::Range y = shared_range(shown);
+  report::Range y = shared_range(shown, .1);
   if (manifold == FamilyKind::kFixedRank) y.first -= kRoomForFailure;
   std::vector<report::Panel> out;
   for (const MethodBounds& method : methods) {
@@ -128,7 +128,8 @@ std::vector<report::Panel> bound_panels(const SimulationSettings& settings,
                     {},
                     {}}},
         .x_range = report::Range{0, static_cast<double>(settings.iterations)},
-        .y_range = y};
+        .y_range = y,
+        .key_below = true};
     for (std::size_t i = 0; i < method.by_rank.size(); ++i)
       panel.series.push_back({fmt::format("p = {}", settings.ranks[i]),
                               rank_colour(i),
@@ -167,7 +168,8 @@ std::vector<report::Panel> fit_panels(const Simulation& experiment, const Journa
                                       {}},
                                      {"true", "#111111", report::Mark::line, grid, truth, {}, {}}},
                           .x_range = report::Range{0, 1},
-                          .y_range = report::Range{-2.2, 2.2}};
+                          .y_range = report::Range{-2.2, 2.2},
+                          .key_below = true};
       const auto add = [&](const Method& fitted, Index rank, const char* colour, report::Mark mark) {
         panel.series.push_back({fmt::format("p = {}", rank),
                                 colour,
@@ -206,9 +208,8 @@ struct ManifoldSection {
 
 constexpr ManifoldSection kSections[] = {
     {FamilyKind::kFixedRank, "Fixed rank: the paper's negative result",
-     "B free, of full rank, up to a rotation. The scale is that of mean-field, so that the failure can be "
-     "seen for what "
-     "it is."},
+     "B free, of full rank, up to a rotation. Curves that are not in the frame lie below it, or are not "
+     "finite."},
     {FamilyKind::kStiefel, "Stiefel", "B with orthonormal columns, their scales d1 learnt."},
     {FamilyKind::kGrassmann, "Grassmann",
      "B with orthonormal columns up to a rotation, every scale fixed at 1."}};

@@ -56,10 +56,11 @@ CurveBand band(const std::vector<std::vector<double>>& curves, std::int64_t wind
   return out;
 }
 
-report::Range shared_range(const std::vector<CurveBand>& curves) {
+report::Range shared_range(const std::vector<CurveBand>& curves, double first_part) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const CurveBand& curve : curves)
-    for (std::size_t i = curve.mean.size() / 10; i < curve.mean.size(); ++i) {
+    for (auto i = static_cast<std::size_t>(first_part * static_cast<double>(curve.mean.size()));
+         i < curve.mean.size(); ++i) {
       if (std::isfinite(curve.low[i])) low = std::min(low, curve.low[i]);
       if (std::isfinite(curve.high[i])) high = std::max(high, curve.high[i]);
     }

@@ -34,7 +34,7 @@ struct CurveBand {
 };
 CurveBand band(const std::vector<std::vector<double>>& curves, std::int64_t window);
 
-/// A range of y that shows the curves from a tenth of the run on, shared by panels.
-report::Range shared_range(const std::vector<CurveBand>& curves);
+/// A range of y, shared by panels, that shows the curves after the first part of the run.
+report::Range shared_range(const std::vector<CurveBand>& curves, double first_part = .2);
 
 }  // namespace magva::experiments

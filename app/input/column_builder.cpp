@@ -65,8 +65,9 @@ double ColumnBuilder::number_of(std::string_view content, const std::function<st
       break;
   }
   throw DataError(fmt::format(
-      "{}: {} is not a number, as the column's other cells are; correct it, or read the column as text",
-      where(), excerpt(content)));
+      "{}: {} is not a number, as the column's other cells are; correct it, or read the column as "
+      "text (--text {})",
+      where(), excerpt(content), column_.name));
 }
 
 double ColumnBuilder::level_of(std::string_view content, const std::function<std::string()>& where) {

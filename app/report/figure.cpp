@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "report/gnuplot.hpp"
@@ -56,8 +57,7 @@ std::string plotted(const Series& series, const std::string& file, std::size_t i
     case Mark::points:
       return fmt::format("{} using 1:2 with points pt 7 ps .25 lc rgb '{}' {}", data, series.colour, title);
     case Mark::steady_points:
-      return fmt::format("{} using 1:2 with linespoints pt 7 ps .7 lw 1.5 lc rgb '{}' {}", data,
-                         series.colour, title);
+      return fmt::format("{} using 1:2 with points pt 7 ps .8 lc rgb '{}' {}", data, series.colour, title);
     case Mark::band:
       return fmt::format("{} using 1:3:4 with filledcurves fs transparent solid .28 noborder lc rgb '{}' {}",
                          data, series.colour, title);
@@ -92,11 +92,13 @@ std::string script(const Panel& panel) {
     plot += (i > 0 ? ", \\\n  " : "") + plotted(panel.series[i], panel.name + ".dat", i);
   const std::string size = fmt::format("{},{}", panel.width, panel.height);
   out += fmt::format(
-             "set terminal svg size {} dynamic font 'sans-serif,12' background rgb 'white'\nset output {}\n",
+             "set terminal svg size {} dynamic noenhanced font 'sans-serif,12' background rgb 'white'\nset "
+             "output {}\n",
              size, quoted(panel.name + ".svg")) +
          plot + "\n";
   out += fmt::format(
-             "set terminal pngcairo size {},{} font 'sans,12' fontscale 2 linewidth 2 pointscale 2\nset "
+             "set terminal pngcairo size {},{} noenhanced font 'sans,12' fontscale 2 linewidth 2 pointscale "
+             "2\nset "
              "output {}\n",
              2 * panel.width, 2 * panel.height, quoted(panel.name + ".png")) +
          plot + "\nunset output\n";
@@ -122,7 +124,10 @@ std::string draw(const std::vector<Panel>& panels, const std::filesystem::path& 
 }
 
 std::string html(const std::vector<Panel>& panels, const std::filesystem::path& folder) {
-  std::string out = "<div class=\"panels\">\n";
+  if (panels.empty()) return {};
+  int widest = 0;
+  for (const Panel& panel : panels) widest = std::max(widest, panel.width);
+  std::string out = fmt::format("<div class=\"panels\" style=\"--panel: {}px\">\n", 4 * widest / 5);
   for (const Panel& panel : panels) {
     const auto picture = folder / (panel.name + ".svg");
     out += std::filesystem::exists(picture)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 
@@ -19,6 +20,11 @@ using results::FitRecord;
 
 std::string number(const std::optional<double>& value, int places) {
   return value ? decimals(*value, places) : "not known";
+}
+
+std::string sentence_case(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
 }
 
 Table facts(const FitRecord& r) {
@@ -38,7 +44,9 @@ Table facts(const FitRecord& r) {
 }
 
 std::string verdict(const FitRecord& r) {
-  if (r.trusted.value_or(false)) return "No check speaks against this fit.";
+  if (r.trusted.value_or(false))
+    return r.warnings.empty() ? "No check speaks against this fit."
+                              : "The fit converged; the warning says where to take care.";
   return r.warnings.empty() ? "This fit is not to be trusted yet."
                             : "This fit is not to be trusted; the warnings say why.";
 }
@@ -100,8 +108,8 @@ std::string write_fit_report(const results::StoredFit& fit, const PredictiveChec
   const Figures figures{trace_panels(read_trace(fit)), interval_panels(fit, options),
                         loading_panels(fit, options), check_panels(check)};
   const std::string complaint = draw(figures.all(), folder);
-  PageText text{.title = r.model,
-                .lead = paragraph(verdict(r)) + facts(r).html() + bullet_list(r.warnings),
+  PageText text{.title = sentence_case(r.model),
+                .lead = paragraph(verdict(r)) + bullet_list(r.warnings) + facts(r).html(),
                 .body = {}};
   if (!r.notes.empty()) text.lead += heading(3, "Notes on the data") + bullet_list(r.notes);
   text.body.push_back(

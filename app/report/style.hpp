@@ -28,7 +28,7 @@ tbody th { font-weight: 500; position: sticky; left: 0; background: var(--paper)
 tbody tr:nth-child(even) > * { background: var(--band); }
 .n { text-align: right; }
 td:not(.n) { min-width: 11rem; }
-.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: 1rem; margin: 1.2rem 0; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, var(--panel)), 1fr)); gap: 1rem; margin: 1.2rem 0; }
 .panels img { width: 100%; height: auto; display: block; border-radius: 4px; }
 @media (max-width: 40rem) {
   body { font-size: 16px; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "results/text_file.hpp"
@@ -98,9 +99,12 @@ std::string Table::markdown() const {
 }
 
 std::string Table::html() const {
-  std::string out = "<div class=\"wide\"><table><thead><tr>";
-  for (const auto& column : columns) out += html_cell("th scope=\"col\"", column, column.heading);
-  out += "</tr></thead><tbody>\n";
+  std::string head;
+  for (const auto& column : columns) head += html_cell("th scope=\"col\"", column, column.heading);
+  const bool headed =
+      std::any_of(columns.begin(), columns.end(), [](const TableColumn& c) { return !c.heading.empty(); });
+  std::string out =
+      "<div class=\"wide\"><table>" + (headed ? "<thead><tr>" + head + "</tr></thead>" : "") + "<tbody>\n";
   for (const auto& row : rows) {
     out += "<tr>";
     for (std::size_t j = 0; j < row.size(); ++j)

@@ -1,5 +1,5 @@
 #pragma once
-// All of the engine.
+// All of the engine and its models.
 #include "magva/auto/fit_auto.hpp"
 #include "magva/diagnostics/elbo.hpp"
 #include "magva/diagnostics/pareto.hpp"
@@ -8,4 +8,8 @@
 #include "magva/error.hpp"
 #include "magva/fit.hpp"
 #include "magva/model.hpp"
+#include "magva/model/check_gradient.hpp"
+#include "magva/model/minibatch.hpp"
+#include "magva/model/pspline.hpp"
+#include "magva/model/regression.hpp"
 #include "magva/posterior.hpp"

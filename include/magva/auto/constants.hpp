@@ -210,6 +210,9 @@ inline constexpr Index kElboDraws = 4000;
 /// Above the first k-hat a fit is doubtful, above the second poor.
 inline constexpr double kDoubtfulKhat = .7;
 inline constexpr double kPoorKhat = 1;
+/// A fit whose log weights have a smaller sd is close, whatever their tail: its KL divergence, about half the
+/// square, is then below an eighth of a nat.
+inline constexpr double kCloseSpread = .5;
 /// Draws in the pool of a resampling, per draw returned.
 inline constexpr Index kResamplePool = 10;
 /// Tails are probed at kTailRadii radii of which the first, in sds, is kFirstTailRadius and each next is

@@ -102,8 +102,7 @@ TEST(CsvReader, DecidesByTheMajorityWhatAColumnIs) {
   EXPECT_EQ(table_of("a\nx\n1\n").columns[0].kind, ColumnKind::text);
   EXPECT_EQ(fault("a,b\n1,5\n2,x\n3,5\n"),
             "data.csv, line 3, column 'b': 'x' is not a number, as the column's other cells are; correct it, "
-            "or read the "
-            "column as text");
+            "or read the column as text (--text b)");
   ReadOptions as_text;
   as_text.text_columns = {"b"};
   EXPECT_EQ(table_of("a,b\n1,05\n2,x\n3,5\n", as_text).columns[1].text(0), "05");
