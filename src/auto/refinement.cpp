@@ -139,9 +139,36 @@ void Refinement::State::end_window() {
   if (++quiet_windows >= constants::kEpochWindows) end_epoch();
 }
 
+// Far from a Gaussian posterior a few unlucky batches can throw the covariance off, and worse draws then give
+// worse steps: such a fit goes back to its best iterate, and on with more draws.
+bool Refinement::State::went_back() {
+  if (elbo > best_elbo) {
+    best_elbo = elbo;
+    best_mean = mean;
+    best_covariance = covariance->clone();
+    return false;
+  }
+  const double fall =
+      std::max({constants::kCollapseNats, constants::kCollapseShare * static_cast<double>(mean.size()),
+                constants::kCollapseShare * std::abs(best_elbo)});
+  if (best_elbo - elbo < fall || returns == constants::kMostReturns) return false;
+  ++returns;
+  mean = best_mean;
+  covariance = best_covariance->clone();
+  pairs = std::min(constants::kReturnPairs * pairs, constants::kMostPairs);
+  mean_control = covariance_control = StepControl();
+  mean_window.clear();
+  covariance_window.clear();
+  last_mean_step.resize(0);
+  quiet_windows = 0;
+  settled = false;
+  average.clear();
+  return true;
+}
+
 void Refinement::step() {
   State& s = *state_;
-  if (s.draw_batch()) {
+  if (s.draw_batch() && !s.went_back()) {
     s.take_step();
     if (s.quiet_windows > 0) s.average.add(s.mean, *s.covariance);
     if (static_cast<int>(s.mean_window.size()) == constants::kWindow) s.end_window();

@@ -1,4 +1,5 @@
 #pragma once
+#include <limits>
 // What a refinement carries from one iteration to the next.
 #include <vector>
 
@@ -23,6 +24,9 @@ struct Refinement::State {
   void take_step();
   void end_window();
   void end_epoch();
+  /// Keeps the best iterate; true where the present one has fallen so far below it that it has gone back
+  /// there.
+  bool went_back();
   /// ELBO differences to `base` of points ahead on the way from `from` to `base`; moves there where it is
   /// better.
   bool probe_ahead(const Iterate& from, const Iterate& base);
@@ -47,6 +51,10 @@ struct Refinement::State {
   Iterate previous;      // the last epoch's average; empty before the first
   bool settled = false;  // it still stands: nothing has moved since
   double previous_floor = 0;
+  double best_elbo = -std::numeric_limits<double>::infinity();  // of a batch
+  Vector best_mean;
+  std::unique_ptr<Covariance> best_covariance;
+  int returns = 0;
   double elbo;
   RefinementStatus status = RefinementStatus::kRunning;
   std::string evidence;

@@ -104,6 +104,13 @@ inline constexpr double kControlAstray = 10;
 /// Antithetic pairs in the first batches: between these, about a quarter of m.
 inline constexpr Index kFewestPairs = 8;
 inline constexpr Index kFirstPairs = 16;
+/// An iterate has collapsed where its ELBO has fallen below the best by kCollapseNats, this share of the
+/// best's size, and this many nats a parameter: it goes back, at most kMostReturns times, with kReturnPairs
+/// the pairs.
+inline constexpr double kCollapseNats = 20;
+inline constexpr double kCollapseShare = .5;
+inline constexpr int kMostReturns = 6;
+inline constexpr Index kReturnPairs = 2;
 /// Most pairs in a batch.
 inline constexpr Index kMostPairs = 4096;
 /// The largest and the smallest step. Where less than kScarceStep would be right, the batch doubles.
