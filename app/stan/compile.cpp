@@ -28,6 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kThreads = "STAN_THREADS=true";
+constexpr auto kNameInMessages = "--filename-in-msg=";
+constexpr int kNotFound = 127;  // env's status where there is no such program
 
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
@@ -127,6 +129,7 @@ std::string digest_of(const std::vector<ProgramFile>& files, const fs::path& bri
     digest.add(content(bridgestan / part));
   }
   digest.add(kThreads);
+  digest.add(kNameInMessages);
   for (const auto* flags : {"CXX", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "O", "STANCFLAGS"}) {
     digest.add(environment(flags).value_or(""));
   }
@@ -184,13 +187,15 @@ void build(const fs::path& program, const std::vector<ProgramFile>& files, const
   const auto step = [&](const std::string& line) {
     if (line.starts_with("--- ")) options.progress(line);
   };
-  std::vector<std::string> make = {"make",   "-s",           "-C", options.bridgestan.string(),
-                                   kThreads, target.string()};
-  if (files.size() > 1) {
-    make.push_back(fmt::format("STANCFLAGS={} --include-paths={}", environment("STANCFLAGS").value_or(""),
-                               folder.path().string()));
-  }
-  const auto made = run_process(make, step);
+  // Through the environment, where BridgeStan's make/local may add to the flags. The library's messages at
+  // run time name the program as the compiler does, so it must not be told a temporary folder.
+  const std::string stanc_flags =
+      fmt::format("STANCFLAGS={}{} --include-paths={} {}", kNameInMessages, files.front().name,
+                  folder.path().string(), environment("STANCFLAGS").value_or(""));
+  const auto made = run_process(
+      {"env", stanc_flags, "make", "-s", "-C", options.bridgestan.string(), kThreads, target.string()}, step);
+  if (made.status == kNotFound)
+    throw IoError("A Stan program is compiled by 'make', which is not installed.");
   if (made.status != 0 || !fs::exists(target)) {
     throw DataError(fmt::format("The Stan program '{}' does not compile (make ended with status {}):{}",
                                 program.string(), made.status, compiler_message(made.output, folder.path())));

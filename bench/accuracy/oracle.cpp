@@ -74,8 +74,16 @@ Optimum best_gaussian(const Glm& glm, Index rank, ConstVectorRef from) {
     if (step.dot(e.gradient) < 1e-8) break;
   }
   Fitted fitted;
-  Gaussian start = fitted(mean, glm.expected_curvature(glm.expectation(mean, none, tiny).weight), rank);
+  const Matrix curvature = glm.expected_curvature(glm.expectation(mean, none, tiny).weight);
+  Gaussian start = fitted(mean, curvature, rank);
   Optimum best{start, glm.elbo(start)};
+  // A mode's curvature may be far too small: the start shrinks while that helps.
+  for (double factor = 4; factor < 1e6; factor *= 4) {
+    const Gaussian narrower = fitted(mean, factor * curvature, rank);
+    const double elbo = glm.elbo(narrower);
+    if (elbo < best.elbo) break;
+    best = {narrower, elbo};
+  }
   double share = .7;
   int stalled = 0;
   for (int k = 0; k < kRounds && stalled < kStalled; ++k) {

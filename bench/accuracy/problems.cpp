@@ -98,7 +98,7 @@ std::vector<Problem> problems(const std::string& ionosphere_path) {
   add("linear, m 30, corr .999, 7 decades", Likelihood::kLinear, 100, 30, .999, 7, 2, {0, 4, 30});
   add("linear, m 200, corr .9, 4 decades", Likelihood::kLinear, 300, 200, .9, 4, 2, {0, 4});
   add("Poisson, m 20, corr .9, 5 decades", Likelihood::kPoisson, 100, 20, .9, 5, 1, {0, 4, 20});
-  add("Poisson, m 100", Likelihood::kPoisson, 80, 100, .5, 2, 1.5, {0, 4, 100});
+  add("Poisson, m 100", Likelihood::kPoisson, 300, 100, .5, 2, .7, {0, 4, 100});
   return out;
 }
 

@@ -1,6 +1,7 @@
 // A model of your own: write its log density and gradient, check the gradient, fit.
 //
-//   cmake -S . -B build -DCMAKE_PREFIX_PATH=/where/magva/is/installed && cmake --build build && build/own_model
+//   cmake -S . -B build -DCMAKE_PREFIX_PATH=/where/magva/is/installed && cmake --build build &&
+//   build/own_model
 //
 // Here: measurements y of a constant mu with an unknown error scale sigma, in coordinates (mu, log sigma),
 // with mu ~ N(0, 10^2) and log sigma ~ N(0, 1).
@@ -19,8 +20,8 @@ int main() {
     const double log_sigma = theta(1);
     const double precision = std::exp(-2 * log_sigma);
     // Keep the constants: then the ELBO bounds the log evidence and can be compared between models.
-    double log_density = -.5 * (mu * mu / 100 + log_2pi + std::log(100.)) -
-                         .5 * (log_sigma * log_sigma + log_2pi);
+    double log_density =
+        -.5 * (mu * mu / 100 + log_2pi + std::log(100.)) - .5 * (log_sigma * log_sigma + log_2pi);
     gradient << -mu / 100, -log_sigma;
     for (const double value : y) {
       const double residual = value - mu;
@@ -38,9 +39,10 @@ int main() {
   }
 
   const magva::AutoResult fit = magva::fit_auto(model);
-  std::cout << magva::words(fit.stopped) << ": mu = " << fit.posterior.mean()(0) << " +- " << fit.posterior.sd()(0)
-            << ", log sigma = " << fit.posterior.mean()(1) << " +- " << fit.posterior.sd()(1)
-            << ", ELBO = " << fit.elbo << " +- " << fit.elbo_se << ", k-hat = " << fit.khat << "\n";
+  std::cout << magva::words(fit.stopped) << ": mu = " << fit.posterior.mean()(0) << " +- "
+            << fit.posterior.sd()(0) << ", log sigma = " << fit.posterior.mean()(1) << " +- "
+            << fit.posterior.sd()(1) << ", ELBO = " << fit.elbo << " +- " << fit.elbo_se
+            << ", k-hat = " << fit.khat << "\n";
   for (const auto& warning : fit.warnings) std::cout << "warning: " << warning << "\n";
   return fit.trusted ? 0 : 3;
 }

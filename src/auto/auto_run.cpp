@@ -131,6 +131,28 @@ void AutoRun::refine(Refinement& refinement) {
   evidence_ = refinement.evidence();
 }
 
+void AutoRun::try_other_factors(Refinement& best) {
+  if (stopped_ != StopReason::kConverged || rank_ == 0 || rank_ >= model_.dimension()) return;
+  double elbo = estimate_elbo(evaluator_, best.posterior(), constants::kAlternativeDraws, options_.seed).elbo;
+  std::vector<Refinement> others = best.alternatives();
+  const std::int64_t patience = 2 * best.iterations();
+  for (Refinement& other : others) {
+    while (other.status() == RefinementStatus::kRunning && other.iterations() < patience &&
+           go_on("refinement from other factors", other.iterations(), other.elbo()))
+      other.step();
+    if (over_) break;
+    if (other.status() != RefinementStatus::kConverged) continue;
+    const double found =
+        estimate_elbo(evaluator_, other.posterior(), constants::kAlternativeDraws, options_.seed).elbo;
+    if (!(found > elbo)) continue;
+    elbo = found;
+    evidence_ = other.evidence();
+    best = std::move(other);
+  }
+  // What had converged before the limit was reached has converged.
+  stopped_ = StopReason::kConverged;
+}
+
 AutoResult AutoRun::run() {
   const Vector first = options_.init.value_or(model_.start());
   const std::vector<Vector> points = start_points(evaluator_, first, options_.starts, options_.seed);
@@ -145,6 +167,7 @@ AutoResult AutoRun::run() {
   Refinement best = race(find_candidates(points));
   first_sd_ = best.posterior().sd();
   refine(best);
+  try_other_factors(best);
   return judge(best);
 }
 

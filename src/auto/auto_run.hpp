@@ -35,6 +35,8 @@ class AutoRun {
   // auto_run.cpp
   Refinement race(std::vector<Candidate> candidates);
   void refine(Refinement& refinement);
+  /// Refines from other factors, where there are any to try, and keeps the best.
+  void try_other_factors(Refinement& best);
   bool ran_away(const Gaussian& q);
 
   // trust.cpp

@@ -38,10 +38,12 @@ void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::ve
 
 // The curvature of a mode found before makes later searches short.
 ModeSearch AutoRun::search_from(ConstVectorRef point, const std::vector<Candidate>& found) {
+  const int iterations = model_.dimension() <= constants::kDenseDimension ? constants::kRoughModeIterations
+                                                                          : constants::kModeIterations;
   for (const Candidate& candidate : found)
     if (candidate.is_mode && candidate.curvature)
-      return search_mode(evaluator_, point, constants::kModeIterations, *candidate.curvature);
-  return search_mode(evaluator_, point, constants::kModeIterations);
+      return search_mode(evaluator_, point, iterations, *candidate.curvature);
+  return search_mode(evaluator_, point, iterations);
 }
 
 std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& points) {

@@ -107,13 +107,14 @@ void Refinement::State::end_epoch() {
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
   const Iterate now = average.value;
   bool moved = false;
-  if (previous.mean.size() > 0)
-    moved = probe_ahead({previous.mean, at(previous)->coordinates(&now.covariance)}, now);
-  if (!moved) moved = try_alternatives(now);
+  const auto here = at(now);
+  const auto before = previous.mean.size() > 0 ? at(previous) : nullptr;
+  if (here && before) moved = probe_ahead({previous.mean, before->coordinates(&now.covariance)}, now);
+  if (here && !moved) moved = try_alternatives(now);
   const bool calm =
       floor < constants::kFloorShare * tolerance && signal + 2 * se < constants::kSignalShare * tolerance;
-  if (calm && !moved && previous.mean.size() > 0) {
-    const double drift = kl_divergence(at(now)->gaussian(now.mean), at(previous)->gaussian(previous.mean));
+  if (calm && !moved && here && before) {
+    const double drift = kl_divergence(here->gaussian(now.mean), before->gaussian(previous.mean));
     if (drift < constants::kDriftShare * tolerance + constants::kDriftNoise * (floor + previous_floor)) {
       status = RefinementStatus::kConverged;
       evidence = fmt::format(

@@ -158,6 +158,7 @@ Refinement::Refinement(Evaluator& evaluator, Vector mean, std::unique_ptr<Covari
     : state_(std::make_unique<State>(evaluator, std::move(mean), std::move(covariance), seed, tolerance)) {}
 Refinement::~Refinement() = default;
 Refinement::Refinement(Refinement&&) noexcept = default;
+Refinement& Refinement::operator=(Refinement&&) noexcept = default;
 
 RefinementStatus Refinement::status() const { return state_->status; }
 const std::string& Refinement::evidence() const { return state_->evidence; }
@@ -167,9 +168,23 @@ Index Refinement::pairs() const { return state_->pairs; }
 
 Gaussian Refinement::posterior() const {
   const State& s = *state_;
-  if (s.average.count >= constants::kWindow) return s.at(s.average.value)->gaussian(s.average.value.mean);
-  if (s.settled) return s.at(s.previous)->gaussian(s.previous.mean);
-  return s.covariance->gaussian(s.mean);
+  const Iterate* best = s.average.count >= constants::kWindow ? &s.average.value
+                        : s.settled                           ? &s.previous
+                                                              : nullptr;
+  const auto covariance = best != nullptr ? s.at(*best) : nullptr;
+  return covariance ? covariance->gaussian(best->mean) : s.covariance->gaussian(s.mean);
+}
+
+std::vector<Refinement> Refinement::alternatives() const {
+  const State& s = *state_;
+  std::vector<Refinement> out;
+  const Gaussian here = posterior();
+  for (const Tangent& other : s.covariance->alternatives()) {
+    auto covariance = s.at({s.mean, other});
+    if (!covariance || kl_divergence(covariance->gaussian(here.mean()), here) < s.tolerance) continue;
+    out.emplace_back(s.evaluator, here.mean(), std::move(covariance), s.seed + out.size() + 1, s.tolerance);
+  }
+  return out;
 }
 
 }  // namespace magva

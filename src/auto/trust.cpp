@@ -75,7 +75,10 @@ AutoResult AutoRun::judge(const Refinement& best) {
   if (share > constants::kRejectedWarning)
     warnings_.push_back(fmt::format("the log density was not finite at {:.1f} % of the draws", 100 * share));
   if (share > constants::kRejectedPoor) trusted_ = false;
-  if (khat > constants::kPoorKhat && q.is_dense())
+  // k-hat does not see how large the weights' spread is: where it is small, heavy tails are of no
+  // consequence.
+  const double spread = estimate.se * std::sqrt(static_cast<double>(options_.elbo_draws));
+  if (khat > constants::kPoorKhat && q.is_dense() && spread > constants::kCloseSpread)
     distrust(fmt::format("k-hat is {:.2f}, {}", khat, khat_words(khat)));
   else if (khat > constants::kDoubtfulKhat)
     warnings_.push_back(fmt::format("k-hat is {:.2f}, {}", khat, khat_words(khat)));

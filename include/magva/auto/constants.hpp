@@ -18,12 +18,13 @@ inline constexpr double kArmijo = 1e-4;
 /// A step must leave at most this share of the slope.
 inline constexpr double kWolfe = .9;
 /// Points that one line search tries.
-inline constexpr int kLineSearchTrials = 30;
+inline constexpr int kLineSearchTrials = 20;
 /// The search ends when the log density rose by less than kModeTolerance nats in kModeWindow iterations.
 inline constexpr std::size_t kModeWindow = 8;
 inline constexpr double kModeTolerance = 1e-3;
-/// Iterations of one mode search.
+/// Iterations of one mode search, and where the dense curvature will finish it.
 inline constexpr int kModeIterations = 300;
+inline constexpr int kRoughModeIterations = 100;
 /// Points of the way to the mode that are kept (between this and twice this).
 inline constexpr std::size_t kPathPoints = 16;
 /// Rounds of curvature and further search, and iterations of each, that polish a mode where the curvature is
@@ -142,6 +143,8 @@ inline constexpr double kDriftShare = .1;
 inline constexpr double kDriftNoise = 3;
 /// Shares of Sigma^-1 in the curvature for which factors are chosen anew before a fit may converge.
 inline constexpr double kAlternativeShares[] = {.1, .4, .7};
+/// Draws by which the ELBOs of two converged fits are compared, the same for both.
+inline constexpr Index kAlternativeDraws = 4000;
 /// What 'converged' promises: within this many nats of the family's best, or this many a parameter, if more.
 inline constexpr double kToleranceNats = .1;
 inline constexpr double kToleranceShare = .002;
@@ -159,7 +162,7 @@ inline constexpr double kSamePlace = .2;
 inline constexpr Index kPathDimension = 40;
 /// Most candidates that are refined side by side, and iterations of each before the best is chosen.
 inline constexpr std::size_t kMostCandidates = 5;
-inline constexpr int kRaceIterations = 40;
+inline constexpr int kRaceIterations = 24;
 /// Draws for the ELBO by which they are compared.
 inline constexpr Index kRaceDraws = 400;
 /// A candidate within so many nats of the best is refined to the end: it may be another mode.
@@ -207,6 +210,9 @@ inline constexpr Index kElboDraws = 4000;
 /// Above the first k-hat a fit is doubtful, above the second poor.
 inline constexpr double kDoubtfulKhat = .7;
 inline constexpr double kPoorKhat = 1;
+/// A fit whose log weights have a smaller sd is close, whatever their tail: its KL divergence, about half the
+/// square, is then below an eighth of a nat.
+inline constexpr double kCloseSpread = .5;
 /// Draws in the pool of a resampling, per draw returned.
 inline constexpr Index kResamplePool = 10;
 /// Tails are probed at kTailRadii radii of which the first, in sds, is kFirstTailRadius and each next is

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "magva/auto/covariance.hpp"
 #include "magva/auto/evaluator.hpp"
@@ -27,6 +28,7 @@ class Refinement {
              double tolerance);
   ~Refinement();
   Refinement(Refinement&&) noexcept;
+  Refinement& operator=(Refinement&&) noexcept;
 
   /// One batch and one step of mean and covariance; at the end of a window, decisions.
   void step();
@@ -35,6 +37,9 @@ class Refinement {
   const std::string& evidence() const;
   /// The best Gaussian so far: averaged iterates where there are any.
   Gaussian posterior() const;
+  /// Refinements from other factors than those that this one has settled on, as far as they differ by more
+  /// than the tolerance: a family of low rank may have several tops.
+  std::vector<Refinement> alternatives() const;
   /// From the last batch.
   double elbo() const;
   std::int64_t iterations() const;

@@ -31,7 +31,8 @@ TEST(Journal, TakesUpFinishedRunsAndRunsOnlyTheOthers) {
   std::atomic<int> calls = 0;
   {
     Journal journal(path, {{"seed", 1}});
-    EXPECT_FALSE(run_all(counted_runs(calls, 10), journal, 1, [&] { return calls >= 4; }, kQuiet));
+    EXPECT_FALSE(run_all(
+        counted_runs(calls, 10), journal, 1, [&] { return calls >= 4; }, kQuiet));
   }
   EXPECT_EQ(calls, 4);
   Journal journal(path, {{"seed", 1}});

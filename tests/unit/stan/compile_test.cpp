@@ -44,7 +44,8 @@ TEST_F(Compile, GivesALibraryThatLoads) {
   const auto library = compile(folder_.write("model.stan", "model {}\n"), options_);
   EXPECT_EQ(library.parent_path(), options_.cache);
   EXPECT_EQ(Library(library).version(), "2.6.3");
-  EXPECT_EQ(folder_.read("bridgestan/made"), "true \n");
+  EXPECT_TRUE(
+      folder_.read("bridgestan/made").starts_with("true --filename-in-msg=model.stan --include-paths=/"));
 }
 
 TEST_F(Compile, CompilesTheSameProgramOnce) {
@@ -71,7 +72,6 @@ TEST_F(Compile, CompilesAgainForAnotherIncludedFile) {
   const auto first = compile(program, options_);
   folder_.write("part.stan", "// two\n");
   EXPECT_NE(first, compile(program, options_));
-  EXPECT_NE(folder_.read("bridgestan/made").find("true --include-paths="), std::string::npos);
 }
 
 TEST_F(Compile, NoNameReachesAShell) {
