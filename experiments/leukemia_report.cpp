@@ -119,9 +119,8 @@ std::string what_was_run(const Leukemia& experiment) {
       "samples, "
       "standardised as in the LIBSVM collection ({}); the paper's 7120 probes could not be told from these. "
       "p = {}, {} "
-      "iterations, {} repetition{}. Start: d2 = {}, d1 = {}, coefficients 0. Predictions average the class "
-      "probability over "
-      "{} draws.",
+      "iterations, {} repetition{}. Start: d2 = {}, d1 = {}, coefficients 0. Classes of the non-centred form "
+      "are by the mean probability of {} draws.",
       probes, 2 * probes + 2, experiment.data().training_y.size(), experiment.data().test_y.size(),
       experiment.data().source, s.rank, s.iterations, s.repetitions, s.repetitions == 1 ? "" : "s",
       s.start.residual_scale, s.start.factor_scale, s.predictive_draws);

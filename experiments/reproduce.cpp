@@ -8,6 +8,7 @@
 #include "magva/error.hpp"
 #include "report/page.hpp"
 #include "results/text_file.hpp"
+#include "version.hpp"
 
 namespace magva::experiments {
 
@@ -23,7 +24,9 @@ constexpr const char* kLead =
 Outcome run_one(const std::string& name, const ReproduceOptions& options, const Console& console) {
   const auto experiment = make_experiment(name, options);
   const auto folder = options.out / name;
-  Journal journal(folder / "runs.jsonl", experiment->settings());
+  Json settings = experiment->settings();
+  settings["magva"] = version();
+  Journal journal(folder / "runs.jsonl", settings);
   if (journal.replaced())
     console.say(fmt::format("{}: the runs in {} were made with other settings and are replaced", name,
                             folder.string()));
