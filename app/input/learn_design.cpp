@@ -93,8 +93,13 @@ class DesignLearner {
   void learn_sparse() {
     if (options_.discretise == Discretise::mdlp)
       throw UsageError("the features of a LIBSVM file cannot be discretised; use a CSV file");
-    spec_.features = select_features(
-        *table_.features, [&](const std::string& name) { return wanted(name); }, spec_.dropped);
+    FeatureSelection selection =
+        select_features(*table_.features, [&](const std::string& name) { return wanted(name); });
+    spec_.features = std::move(selection.term);
+    spec_.dropped = std::move(selection.dropped);
+    if (selection.absent > 0)
+      notes_.push_back(fmt::format("{} of {} features are 0 in every row and were left out", selection.absent,
+                                   table_.features->cols()));
     if (!options_.standardise) return;
     scale_features(*spec_.features, *table_.features);
     notes_.emplace_back(

@@ -17,7 +17,7 @@ struct Cells {
     highest = count == 0 ? value : std::max(highest, value);
     ++count;
   }
-  bool constant(Index rows) const { return count == 0 || (count == rows && lowest == highest); }
+  bool constant(Index rows) const { return count == rows && lowest == highest; }
 };
 
 template <class Visit>
@@ -28,25 +28,29 @@ void for_each_cell(const SparseRowMatrix& matrix, Visit&& visit) {
 
 }  // namespace
 
-FeaturesTerm select_features(const SparseRowMatrix& features,
-                             const std::function<bool(const std::string&)>& wanted,
-                             std::vector<DroppedColumn>& dropped) {
+FeatureSelection select_features(const SparseRowMatrix& features,
+                                 const std::function<bool(const std::string&)>& wanted) {
   std::vector<Cells> cells(static_cast<std::size_t>(features.cols()));
   for_each_cell(features,
                 [&](Index column, double value) { cells[static_cast<std::size_t>(column)].add(value); });
-  FeaturesTerm term;
-  term.count = features.cols();
+  FeatureSelection selection;
+  selection.term.count = features.cols();
   for (Index index = 1; index <= features.cols(); ++index) {
+    const Cells& own = cells[static_cast<std::size_t>(index - 1)];
+    if (own.count == 0) {
+      ++selection.absent;
+      continue;
+    }
     const std::string name = feature_name(index);
     if (!wanted(name)) continue;
-    if (cells[static_cast<std::size_t>(index - 1)].constant(features.rows())) {
-      dropped.push_back({name, "constant"});
+    if (own.constant(features.rows())) {
+      selection.dropped.push_back({name, "constant"});
     } else {
-      term.kept.push_back(index);
+      selection.term.kept.push_back(index);
     }
   }
-  term.scales.assign(term.kept.size(), 1.0);
-  return term;
+  selection.term.scales.assign(selection.term.kept.size(), 1.0);
+  return selection;
 }
 
 void scale_features(FeaturesTerm& term, const SparseRowMatrix& features) {

@@ -8,11 +8,16 @@
 
 namespace magva::input {
 
+struct FeatureSelection {
+  FeaturesTerm term;                   ///< with scales of one
+  std::vector<DroppedColumn> dropped;  ///< those that are constant
+  Index absent = 0;  ///< how many indices no row has: not named, since there may be millions
+};
+
 /// Which features of a LIBSVM file are in the design: those that `wanted` accepts by name and that are not
-/// constant; constant ones are added to `dropped`. With scales of one.
-FeaturesTerm select_features(const SparseRowMatrix& features,
-                             const std::function<bool(const std::string&)>& wanted,
-                             std::vector<DroppedColumn>& dropped);
+/// constant.
+FeatureSelection select_features(const SparseRowMatrix& features,
+                                 const std::function<bool(const std::string&)>& wanted);
 
 /// Sets the scales to the standard deviations (divisor n - 1).
 void scale_features(FeaturesTerm& term, const SparseRowMatrix& features);

@@ -182,6 +182,8 @@ TEST(Design, MakesSparseDesignsOfLibsvmFiles) {
   EXPECT_EQ(design.names, (Names{"(Intercept)", "x1", "x5"}));
   EXPECT_EQ(Matrix(design.sparse_x), Matrix({{1, 2, 0}, {1, 0, 3}, {1, 2, 0}}));
   EXPECT_EQ(design.y, Vector({{1, 0, 1}}));
+  EXPECT_TRUE(says(design, "1 of 6 features are 0 in every row and were left out"));
+  EXPECT_TRUE(says(design, "dropped 'x3' and 'x6' (constant)"));
   const Design other = apply(spec, table_of("1 2:9 5:1 9:4\n", {}, "n.svm"));
   EXPECT_EQ(Matrix(other.sparse_x), Matrix({{1, 0, 1}}));
   EXPECT_THROW(apply(spec, table_of("x1,x5\n1,2\n")), DataError);
@@ -189,6 +191,14 @@ TEST(Design, MakesSparseDesignsOfLibsvmFiles) {
   const LearntDesign scaled = learn_design(table, options);
   EXPECT_NEAR(scaled.spec.features->scales[0], std::sqrt(4.0 / 3), 1e-15);
   EXPECT_EQ(scaled.design.sparse_x.coeff(1, 1), 0);
+}
+
+TEST(Design, NamesNoFeatureThatNoRowHas) {
+  const Table table = table_of("1 1:2 10000000:1\n-1 1:3\n", {}, "d.svm");
+  const auto [spec, design] = learn_design(table, respond("", ResponseKind::binary));
+  EXPECT_EQ(design.names, (Names{"(Intercept)", "x1", "x10000000"}));
+  EXPECT_TRUE(spec.dropped.empty());
+  EXPECT_TRUE(says(design, "9999998 of 10000000 features are 0 in every row and were left out"));
 }
 
 TEST(DesignSpec, SurvivesJson) {
