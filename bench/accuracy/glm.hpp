@@ -31,6 +31,7 @@ class Glm final : public Model {
   double elbo(const Gaussian& q) const;
 
   const Matrix& design() const { return design_; }
+  const Vector& response() const { return response_; }
   const Vector& prior_variance() const { return prior_variance_; }
 
  private:

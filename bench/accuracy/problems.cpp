@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "magva/model/regression.hpp"
 #include "magva/noise.hpp"
 
 namespace magva::bench {
@@ -85,20 +86,38 @@ std::optional<Glm> ionosphere(const std::string& path) {
   return Glm(Likelihood::kLogistic, design, y, Vector::Constant(m, 10));
 }
 
+std::unique_ptr<Model> horseshoe(Likelihood likelihood, Index rows, Index cols, std::uint64_t seed) {
+  const Glm glm = synthetic(likelihood, rows, cols, .3, 0, 3, seed);
+  RowMatrix design(rows, cols + 1);
+  design << Vector::Ones(rows), glm.design();
+  RegressionData data{Design::own(std::move(design)), glm.response(), {}, {}};
+  if (likelihood == Likelihood::kLogistic)
+    return std::make_unique<Regression>(logistic_regression(std::move(data), HorseshoeOptions{}));
+  return std::make_unique<Regression>(linear_regression(std::move(data), HorseshoeOptions{}));
+}
+
 std::vector<Problem> problems(const std::string& ionosphere_path) {
   std::vector<Problem> out;
-  if (auto glm = ionosphere(ionosphere_path)) out.push_back({"ionosphere", std::move(*glm), {0, 4, 112}});
+  if (auto glm = ionosphere(ionosphere_path))
+    out.push_back({"ionosphere", exact_target(std::move(*glm)), {0, 4, 112}});
   const auto add = [&](const char* name, Likelihood kind, Index rows, Index cols, double correlation,
                        double decades, double signal, std::vector<Index> ranks) {
-    out.push_back({name, synthetic(kind, rows, cols, correlation, decades, signal, 7), std::move(ranks)});
+    out.push_back(
+        {name, exact_target(synthetic(kind, rows, cols, correlation, decades, signal, 7)), std::move(ranks)});
   };
   add("logistic, m 10", Likelihood::kLogistic, 200, 10, .5, 0, 2, {0, 2, 10});
   add("logistic, m 50, corr .99, 4 decades", Likelihood::kLogistic, 100, 50, .99, 4, 2, {0, 4, 50});
   add("logistic, m 200", Likelihood::kLogistic, 150, 200, .3, 0, 3, {0, 4});
+  add("logistic, m 1000", Likelihood::kLogistic, 400, 1000, .3, 0, 3, {4});
   add("linear, m 30, corr .999, 7 decades", Likelihood::kLinear, 100, 30, .999, 7, 2, {0, 4, 30});
   add("linear, m 200, corr .9, 4 decades", Likelihood::kLinear, 300, 200, .9, 4, 2, {0, 4});
-  add("Poisson, m 20, corr .9, 5 decades", Likelihood::kPoisson, 100, 20, .9, 5, 1, {0, 4, 20});
+  add("linear, m 2000, corr .9", Likelihood::kLinear, 500, 2000, .9, 0, 2, {4});
+  add("Poisson, m 20, corr .9, 5 decades", Likelihood::kPoisson, 100, 20, .9, 5, 1, {0, 2, 4, 20});
   add("Poisson, m 100", Likelihood::kPoisson, 300, 100, .5, 2, .7, {0, 4, 100});
+  out.push_back(
+      {"logistic horseshoe, m 22", sampled_target(horseshoe(Likelihood::kLogistic, 100, 10, 7)), {0, 2, 22}});
+  out.push_back(
+      {"linear horseshoe, m 43", sampled_target(horseshoe(Likelihood::kLinear, 80, 20, 7)), {4, 43}});
   return out;
 }
 

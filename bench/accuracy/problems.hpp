@@ -1,16 +1,16 @@
 #pragma once
-// The problems: ionosphere where its file is present, and synthetic regressions with known optima.
+// The problems: ionosphere where its file is present, and synthetic regressions.
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "glm.hpp"
+#include "target.hpp"
 
 namespace magva::bench {
 
 struct Problem {
   std::string name;
-  Glm glm;
+  std::unique_ptr<Target> target;
   std::vector<Index> ranks;  ///< m is full rank
 };
 

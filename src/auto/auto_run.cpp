@@ -134,20 +134,20 @@ void AutoRun::refine(Refinement& refinement) {
 void AutoRun::try_other_factors(Refinement& best) {
   if (stopped_ != StopReason::kConverged || rank_ == 0 || rank_ >= model_.dimension()) return;
   double elbo = estimate_elbo(evaluator_, best.posterior(), constants::kAlternativeDraws, options_.seed).elbo;
-  std::vector<Refinement> others = best.alternatives();
   const std::int64_t patience = 2 * best.iterations();
-  for (Refinement& other : others) {
-    while (other.status() == RefinementStatus::kRunning && other.iterations() < patience &&
-           go_on("refinement from other factors", other.iterations(), other.elbo()))
-      other.step();
-    if (over_) break;
-    if (other.status() != RefinementStatus::kConverged) continue;
+  for (int k = 0; k < constants::kMostAlternatives; ++k) {
+    auto other = best.alternative();
+    if (!other) break;
+    while (other->status() == RefinementStatus::kRunning && other->iterations() < patience &&
+           go_on("refinement from other factors", other->iterations(), other->elbo()))
+      other->step();
+    if (over_ || other->status() != RefinementStatus::kConverged) break;
     const double found =
-        estimate_elbo(evaluator_, other.posterior(), constants::kAlternativeDraws, options_.seed).elbo;
-    if (!(found > elbo)) continue;
+        estimate_elbo(evaluator_, other->posterior(), constants::kAlternativeDraws, options_.seed).elbo;
+    if (!(found > elbo)) break;
     elbo = found;
-    evidence_ = other.evidence();
-    best = std::move(other);
+    evidence_ = other->evidence();
+    best = std::move(*other);
   }
   // What had converged before the limit was reached has converged.
   stopped_ = StopReason::kConverged;

@@ -13,6 +13,10 @@ void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::ve
     found.push_back({search.end, std::nullopt, search.converged, index});
     return;
   }
+  const auto best = std::find_if(found.begin(), found.end(), [](const Candidate& c) { return c.is_mode; });
+  const bool have_mode = best != found.end();
+  const double hopeless = constants::kHopelessNats * static_cast<double>(10 + model_.dimension());
+  if (have_mode && search.end.log_density < best->centre.log_density - hopeless) return;
   Candidate end{search.end, std::nullopt, search.converged, index};
   for (const Candidate& other : found)
     if (other.curvature && same_place(other, end)) return;
@@ -23,6 +27,7 @@ void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::ve
     for (const Candidate& other : found)
       if (same_place(other, *mode)) return;
   }
+  if (!useful && have_mode) return;
   // A density without a top, or one whose top is a spike, has its mass elsewhere: on the way.
   if (!useful || (model_.dimension() <= constants::kPathDimension && index == 0)) {
     auto point = best_on_path(evaluator_, search, options_.seed);
@@ -83,8 +88,7 @@ void AutoRun::settle_rank(const Candidate& candidate) {
   }
   RankChoice choice{m <= constants::kFullRankDimension ? m : 0, {}};
   if (candidate.curvature) {
-    QuadraticFitter fitter(*candidate.curvature);
-    choice = choose_rank(fitter, m);
+    choice = choose_rank(QuadraticFitter(*candidate.curvature), m);
   } else if (sketch_) {
     choice = choose_rank(*sketch_);
   }
@@ -96,7 +100,7 @@ std::unique_ptr<Covariance> AutoRun::start_covariance(const Candidate& candidate
   const Index m = model_.dimension();
   if (candidate.curvature) {
     if (rank_ >= m) return make_full_rank(*candidate.curvature);
-    QuadraticFit fit = QuadraticFitter(*candidate.curvature).fit(rank_);
+    QuadraticFit fit = QuadraticFitter(*candidate.curvature).best(rank_);
     return make_low_rank(std::move(fit.factors), fit.residual_sd, candidate.curvature);
   }
   if (!sketch_) return start_without_curvature();

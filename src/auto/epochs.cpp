@@ -55,23 +55,19 @@ Matrix Refinement::State::probe_noise() const {
   return noise;
 }
 
-bool Refinement::State::try_alternatives(const Iterate& base) {
+bool Refinement::State::try_alternative(const Iterate& base) {
   const auto here = at(base);
+  const auto other = here->alternative(constants::kAlternativePromise * tolerance);
+  const auto there = other ? at({base.mean, *other}) : nullptr;
+  if (there == nullptr) return false;
   const Matrix noise = probe_noise();
-  const Vector now = log_weights(evaluator, base.mean, *here, noise);
-  double best = constants::kProbeShare * tolerance;
-  bool better = false;
-  for (const Tangent& other : here->alternatives()) {
-    const auto candidate = at({base.mean, other});
-    if (candidate == nullptr) continue;
-    const Comparison found = compare(log_weights(evaluator, base.mean, *candidate, noise), now);
-    if (!(found.difference > best && found.difference > 2 * found.se)) continue;
-    best = found.difference;
-    mean = base.mean;
-    covariance->assign(other);
-    better = true;
-  }
-  return better;
+  const Comparison found = compare(log_weights(evaluator, base.mean, *there, noise),
+                                   log_weights(evaluator, base.mean, *here, noise));
+  if (!(found.difference > constants::kProbeShare * tolerance && found.difference > 2 * found.se))
+    return false;
+  mean = base.mean;
+  covariance->assign(*other);
+  return true;
 }
 
 bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
@@ -110,7 +106,7 @@ void Refinement::State::end_epoch() {
   const auto here = at(now);
   const auto before = previous.mean.size() > 0 ? at(previous) : nullptr;
   if (here && before) moved = probe_ahead({previous.mean, before->coordinates(&now.covariance)}, now);
-  if (here && !moved) moved = try_alternatives(now);
+  if (here && !moved) moved = try_alternative(now);
   const bool calm =
       floor < constants::kFloorShare * tolerance && signal + 2 * se < constants::kSignalShare * tolerance;
   if (calm && !moved && here && before) {
@@ -128,7 +124,7 @@ void Refinement::State::end_epoch() {
   previous = now;
   settled = !moved;
   previous_floor = floor;
-  pairs = std::min(2 * pairs, constants::kMostPairs);
+  if (!moved) pairs = std::min(2 * pairs, constants::kMostPairs);
   quiet_windows = 0;
   average.clear();
 }

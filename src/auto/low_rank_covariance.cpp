@@ -162,19 +162,21 @@ void LowRankCovariance::renew() {
   newton_root_.resize(0, 0);
 }
 
-// The best factors for the learned curvature, chosen anew: near eigenvalues at the start may have made it
-// take others.
-std::vector<Tangent> LowRankCovariance::alternatives() const {
-  std::vector<Tangent> out;
-  if (!controlled_ || p() == 0) return out;
+// The highest top for the learned curvature, where it promises more than the one that the iterates have
+// settled on.
+std::optional<Tangent> LowRankCovariance::alternative(double gain) const {
+  if (!controlled_ || p() == 0) return std::nullopt;
   const Matrix precision = solve(Matrix::Identity(m(), m()));
   for (const double share : constants::kAlternativeShares) {
     const Matrix mixed = (1 - share) * symmetric_control() + share * precision;
     if (Eigen::LLT<Matrix>(mixed).info() != Eigen::Success) continue;
-    QuadraticFit fit = QuadraticFitter(mixed).fit(p());
-    out.push_back({std::move(fit.factors), fit.residual_sd.array().log()});
+    const QuadraticFitter fitter(mixed);
+    const double here = fitter.climb(factors_, residual_).value;
+    QuadraticFit there = fitter.best(p());
+    if (there.value < here + gain) return std::nullopt;
+    return Tangent{std::move(there.factors), there.residual_sd.array().log()};
   }
-  return out;
+  return std::nullopt;
 }
 
 // Turned so that the factors lie as near as possible to the reference's: W and W Q give the same Sigma.

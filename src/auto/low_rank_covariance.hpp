@@ -23,7 +23,7 @@ class LowRankCovariance final : public Covariance {
   void scale(double factor) override;
   void learn(const PairBatch& batch) override;
   void renew() override;
-  std::vector<Tangent> alternatives() const override;
+  std::optional<Tangent> alternative(double gain) const override;
   Tangent coordinates(const Tangent* reference) const override;
   bool assign(const Tangent& coordinates) override;
   Gaussian gaussian(ConstVectorRef mean) const override {

@@ -98,7 +98,8 @@ ModeSearch search_with(Evaluator& evaluator, ConstVectorRef start, int max_itera
   std::deque<Pair> pairs;
   std::deque<double> recent{at.log_density};
   int stride = 1;
-  for (int k = 1; k <= max_iterations; ++k) {
+  const std::int64_t most = evaluator.evaluations() + constants::kSearchTrials * max_iterations;
+  for (int k = 1; k <= max_iterations && evaluator.evaluations() < most; ++k) {
     Vector direction = ascent_direction(pairs, at.gradient, guess);
     if (!(direction.dot(at.gradient) > 0)) {
       pairs.clear();

@@ -13,7 +13,7 @@ double cost(Index m) {
 }
 }  // namespace
 
-RankChoice choose_rank(QuadraticFitter& fitter, Index dimension) {
+RankChoice choose_rank(const QuadraticFitter& fitter, Index dimension) {
   const double base = fitter.fit(0).value;
   const double full = fitter.full_rank_value() - base;
   RankChoice choice{0, {{0, 0.}}};

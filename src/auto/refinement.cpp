@@ -133,7 +133,9 @@ void Refinement::State::end_window() {
     quiet_windows = 0;
     average.clear();
     settled = false;
+    const bool abundant = mean_control.abundant() && covariance_control.abundant();
     if (scarce) pairs = std::min(2 * pairs, constants::kMostPairs);
+    if (abundant) pairs = std::max(pairs / 2, first_pairs(mean.size()));
     return;
   }
   if (++quiet_windows >= constants::kEpochWindows) end_epoch();
@@ -202,16 +204,13 @@ Gaussian Refinement::posterior() const {
   return covariance ? covariance->gaussian(best->mean) : s.covariance->gaussian(s.mean);
 }
 
-std::vector<Refinement> Refinement::alternatives() const {
+std::optional<Refinement> Refinement::alternative() const {
   const State& s = *state_;
-  std::vector<Refinement> out;
-  const Gaussian here = posterior();
-  for (const Tangent& other : s.covariance->alternatives()) {
-    auto covariance = s.at({s.mean, other});
-    if (!covariance || kl_divergence(covariance->gaussian(here.mean()), here) < s.tolerance) continue;
-    out.emplace_back(s.evaluator, here.mean(), std::move(covariance), s.seed + out.size() + 1, s.tolerance);
-  }
-  return out;
+  const auto other = s.covariance->alternative(constants::kAlternativePromise * s.tolerance);
+  if (!other) return std::nullopt;
+  auto covariance = s.at({s.mean, *other});
+  if (!covariance) return std::nullopt;
+  return Refinement(s.evaluator, posterior().mean(), std::move(covariance), s.seed + 1, s.tolerance);
 }
 
 }  // namespace magva

@@ -1,6 +1,6 @@
 #pragma once
-#include <limits>
 // What a refinement carries from one iteration to the next.
+#include <limits>
 #include <vector>
 
 #include "magva/auto/refinement.hpp"
@@ -31,7 +31,7 @@ struct Refinement::State {
   /// better.
   bool probe_ahead(const Iterate& from, const Iterate& base);
   /// Tries other factors than those that the iterates have settled on; moves there where they are better.
-  bool try_alternatives(const Iterate& base);
+  bool try_alternative(const Iterate& base);
   Matrix probe_noise() const;
   std::unique_ptr<Covariance> at(const Iterate& iterate) const;
 

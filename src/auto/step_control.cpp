@@ -39,4 +39,6 @@ void StepControl::observe(const Gain& gain) {
 
 bool StepControl::scarce() const { return average_.signal < constants::kScarceStep * average_.total; }
 
+bool StepControl::abundant() const { return average_.signal > constants::kAbundantStep * average_.total; }
+
 }  // namespace magva

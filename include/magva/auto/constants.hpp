@@ -19,6 +19,8 @@ inline constexpr double kArmijo = 1e-4;
 inline constexpr double kWolfe = .9;
 /// Points that one line search tries.
 inline constexpr int kLineSearchTrials = 20;
+/// Points that a whole search tries at most, for each iteration that it may take.
+inline constexpr int kSearchTrials = 3;
 /// The search ends when the log density rose by less than kModeTolerance nats in kModeWindow iterations.
 inline constexpr std::size_t kModeWindow = 8;
 inline constexpr double kModeTolerance = 1e-3;
@@ -60,16 +62,19 @@ inline constexpr double kSketchDifference = .1;
 inline constexpr double kSketchFloor = .01;
 
 // Best low-rank Gaussian for a quadratic
-/// Columns beyond the rank, and iterations a round, of the subspace iteration.
+/// Columns beyond the rank, and iterations, of the subspace iteration that finds a start.
 inline constexpr Index kSubspaceExtra = 8;
-inline constexpr int kSubspaceIterations = 2;
-/// Sweeps of coordinate ascent for the scales a round.
-inline constexpr int kScaleSweeps = 3;
-/// Rounds, at least kQuadraticRounds and up to kQuadraticEffort / m, and the gain in nats below which there
-/// is no further one: block ascent crawls where eigenvalues are close.
-inline constexpr Index kQuadraticRounds = 60;
-inline constexpr Index kQuadraticEffort = 40'000;
-inline constexpr double kQuadraticTolerance = 1e-6;
+inline constexpr int kSubspaceIterations = 6;
+/// L-BFGS runs, iterations of each, and the gain in nats of a run below which there is no further one.
+inline constexpr int kQuadraticRestarts = 20;
+inline constexpr int kQuadraticIterations = 1000;
+inline constexpr double kQuadraticTolerance = 1e-3;
+/// Least residual sd, in conditional sds: its square costs less than 1e-4 nats a parameter.
+inline constexpr double kResidualFloor = .01;
+/// Random places from which the highest top is sought: so many, or where m is large so many as m^2 p times
+/// their number reaches kTopEffort; and half as many disturbances of the best.
+inline constexpr Index kMostTops = 24;
+inline constexpr double kTopEffort = 1e7;
 /// The weakest factor has 1/kWeakestFactor - 1 times the residual variance: a factor of length zero never
 /// grows.
 inline constexpr double kWeakestFactor = .98;
@@ -113,7 +118,9 @@ inline constexpr int kMostReturns = 6;
 inline constexpr Index kReturnPairs = 2;
 /// Most pairs in a batch.
 inline constexpr Index kMostPairs = 4096;
-/// The largest and the smallest step. Where less than kScarceStep would be right, the batch doubles.
+/// The largest and the smallest step. Where less than kScarceStep would be right for both mean and
+/// covariance, the batch doubles; where more than kAbundantStep would be, it halves.
+inline constexpr double kAbundantStep = .7;
 inline constexpr double kLargestStep = .5;
 inline constexpr double kSmallestStep = .05;
 inline constexpr double kScarceStep = .1;
@@ -145,11 +152,16 @@ inline constexpr double kProbeShare = .1;
 inline constexpr double kQuietShare = .1;
 inline constexpr double kFloorShare = .2;
 inline constexpr double kSignalShare = .2;
-inline constexpr double kDriftShare = .1;
+inline constexpr double kDriftShare = .5;
 /// Drift that the noise of two averages explains, in units of that noise.
 inline constexpr double kDriftNoise = 3;
-/// Shares of Sigma^-1 in the curvature for which factors are chosen anew before a fit may converge.
-inline constexpr double kAlternativeShares[] = {.1, .4, .7};
+/// Shares of Sigma^-1 in the learned curvature, the first that makes it positive definite, for which other
+/// factors are sought before a fit may converge; they are tried where they promise this share of the
+/// tolerance.
+inline constexpr double kAlternativeShares[] = {.05, .2, .5};
+inline constexpr double kAlternativePromise = .2;
+/// How often a converged fit may move to another top.
+inline constexpr int kMostAlternatives = 3;
 /// Draws by which the ELBOs of two converged fits are compared, the same for both.
 inline constexpr Index kAlternativeDraws = 4000;
 /// What 'converged' promises: within this many nats of the family's best, or this many a parameter, if more.
@@ -165,6 +177,8 @@ inline constexpr std::size_t kPathTrials = 8;
 inline constexpr Index kPathDraws = 20;
 /// Two modes are one where their squared distance, in the curvature's metric, is below this share of m.
 inline constexpr double kSamePlace = .2;
+/// A search that ends so many nats a parameter (and ten more parameters) below a known mode leads nowhere.
+inline constexpr double kHopelessNats = 10;
 /// Largest m for which the way to a mode that was found is searched, too, for a better start.
 inline constexpr Index kPathDimension = 40;
 /// Most candidates that are refined side by side, and iterations of each before the best is chosen.
@@ -203,8 +217,8 @@ inline constexpr double kBlindSd = .1;
 
 // Effort
 /// Gradients before the fit gives up: so many, and so many a parameter.
-inline constexpr std::int64_t kEvaluations = 200'000;
-inline constexpr std::int64_t kEvaluationsPerParameter = 200;
+inline constexpr std::int64_t kEvaluations = 600'000;
+inline constexpr std::int64_t kEvaluationsPerParameter = 600;
 /// A posterior sd that grows past this many times its scale at the start has no bound.
 inline constexpr double kRunawayGrowth = 1e4;
 /// Share of rejected draws above which a warning, and a result not to be trusted, are due.

@@ -56,8 +56,9 @@ class Covariance {
   /// Puts to use, now and then, what was learned and is costly to use.
   virtual void renew() {}
 
-  /// Other places that what was learned suggests, in coordinates: the family's ELBO may have several tops.
-  virtual std::vector<Tangent> alternatives() const { return {}; }
+  /// Another place, in coordinates, that by what was learned is better by at least `gain` nats: the family's
+  /// ELBO may have several tops.
+  virtual std::optional<Tangent> alternative(double /*gain*/) const { return std::nullopt; }
 
   /// Coordinates in which points near each other can be averaged and extrapolated; `reference` fixes what is
   /// arbitrary in them.

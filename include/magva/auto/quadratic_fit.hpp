@@ -1,40 +1,40 @@
 #pragma once
 // The best low-rank-plus-diagonal Gaussian for a Gaussian posterior with a given precision A: it maximises
-// -tr(A Sigma)/2 + log|Sigma|/2 over Sigma = D (I + U diag(1/lambda - 1) U') D, and needs no model
-// evaluations.
+// -tr(A Sigma)/2 + log|Sigma|/2 over Sigma = W W' + diag(d)^2, and needs no model evaluations. There may be
+// many tops, some tenths of a nat apart, so that several starts are worth their while.
 #include "magva/types.hpp"
 
 namespace magva {
 
 struct QuadraticFit {
-  Matrix factors;  ///< W of Sigma = W W' + diag(residual_sd)^2
-  Vector residual_sd;
-  double value;  ///< -tr(A Sigma)/2 + log|Sigma|/2, larger is better
+  Matrix factors;      ///< W
+  Vector residual_sd;  ///< d
+  double value;        ///< -tr(A Sigma)/2 + log|Sigma|/2, larger is better
 };
 
-/// Block ascent: for given D the best U are the eigenvectors of D A D with the smallest eigenvalues lambda;
-/// for given U and lambda the problem is concave in D and is solved by coordinate ascent. `precision` must be
-/// positive definite.
 class QuadraticFitter {
  public:
+  /// `precision` must be positive definite.
   explicit QuadraticFitter(ConstMatrixRef precision);
-  /// The same, starting where the fit for a similar precision ended.
-  QuadraticFitter(ConstMatrixRef precision, const QuadraticFitter& similar);
-  /// Ranks in increasing order start where the one before ended.
-  QuadraticFit fit(Index rank);
+
+  /// The top above the eigenvectors with the smallest eigenvalues of A, in units of the conditional sds.
+  QuadraticFit fit(Index rank) const;
+  /// The highest top that climbs from many places reach: eigenvectors in other units, random factors, and the
+  /// best so far with one factor disturbed.
+  QuadraticFit best(Index rank) const;
+  /// The top above a given point.
+  QuadraticFit climb(ConstMatrixRef factors, ConstVectorRef residual_sd) const;
   /// The value of the unrestricted optimum, Sigma = A^-1.
   double full_rank_value() const;
 
  private:
-  void update_directions(Index rank);
-  void update_scales(Index rank);
+  /// For the given d the best W consists of eigenvectors of D A D, as long as their eigenvalues are below 1.
+  Matrix eigenvectors(ConstVectorRef residual_sd, Index rank) const;
+  QuadraticFit mean_field() const;
 
   Matrix precision_;
   Matrix cholesky_;
-  Vector scale_;       // the diagonal of D
-  Matrix directions_;  // U and some more columns, which make the subspace iteration converge
-  Vector values_;      // lambda
-  double trace_ = 0;   // tr(A Sigma)
+  Vector conditional_sd_;
 };
 
 }  // namespace magva

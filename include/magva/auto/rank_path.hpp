@@ -14,7 +14,7 @@ struct RankChoice {
 };
 
 /// Doubles the rank while that gains more than it costs; full rank where m is small.
-RankChoice choose_rank(QuadraticFitter& fitter, Index dimension);
+RankChoice choose_rank(const QuadraticFitter& fitter, Index dimension);
 /// The same from a sketch: at given scales a direction with eigenvalue l gains (l - 1 - log l)/2 nats.
 RankChoice choose_rank(const CurvatureSketch& sketch);
 

@@ -4,6 +4,7 @@
 // converged.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,9 @@ class Refinement {
   const std::string& evidence() const;
   /// The best Gaussian so far: averaged iterates where there are any.
   Gaussian posterior() const;
-  /// Refinements from other factors than those that this one has settled on, as far as they differ by more
-  /// than the tolerance: a family of low rank may have several tops.
-  std::vector<Refinement> alternatives() const;
+  /// A refinement from other factors than those that this one has settled on, where they promise more: a
+  /// family of low rank may have several tops.
+  std::optional<Refinement> alternative() const;
   /// From the last batch.
   double elbo() const;
   std::int64_t iterations() const;

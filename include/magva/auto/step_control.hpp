@@ -33,6 +33,8 @@ class StepControl {
   double step() const { return step_; }
   /// Less than the smallest step would be right: more draws are due.
   bool scarce() const;
+  /// Hardly any noise: fewer draws would do.
+  bool abundant() const;
   /// How far, in nats, the noise keeps the iterates from the optimum with this step: for x <- (1 - rho) x +
   /// rho noise the stationary value of |x|^2/2 is rho/(2 - rho) of the noise's.
   double noise_floor(const WindowGain& window) const { return step_ / (2 - step_) * window.noise(); }

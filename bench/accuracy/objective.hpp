@@ -1,0 +1,33 @@
+#pragma once
+// The ELBO of low-rank-plus-diagonal Gaussians as a function without noise, climbed by L-BFGS: an optimiser
+// that has nothing in common with the default's.
+#include <memory>
+
+#include "glm.hpp"
+
+namespace magva::bench {
+
+/// mean, W and d of N(mean, W W' + diag(d)^2), or derivatives by them.
+struct Parts {
+  Vector mean;
+  Matrix factors;
+  Vector residual;
+};
+
+/// E log h under a Gaussian, with its derivatives.
+class Expected {
+ public:
+  virtual ~Expected() = default;
+  virtual Index dimension() const = 0;
+  virtual double value(const Parts& at, Parts& derivative) const = 0;
+};
+
+/// Exact for a Glm.
+std::unique_ptr<Expected> exact_expectation(const Glm& glm);
+/// The average over fixed draws, in antithetic pairs with exactly unit covariance: exact for a quadratic.
+std::unique_ptr<Expected> sampled_expectation(const Model& model, Index rank, Index pairs);
+
+/// Climbs from `start`. `root`: R of coordinates mean + R u in which the mean is well scaled.
+Gaussian climb(const Expected& expected, const Gaussian& start, const Matrix& root);
+
+}  // namespace magva::bench

@@ -1,0 +1,26 @@
+#pragma once
+// A posterior whose best Gaussian is known, or can be computed with far more effort than a fit takes.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "glm.hpp"
+
+namespace magva::bench {
+
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual const Model& model() const = 0;
+  virtual double elbo(const Gaussian& q) const = 0;
+  /// The ELBO of the best Gaussian of that rank (m: full rank): the highest top that climbs from `found` and
+  /// from places of its own reach.
+  virtual double best(Index rank, const std::vector<Gaussian>& found) const = 0;
+};
+
+/// ELBO without draws.
+std::unique_ptr<Target> exact_target(Glm glm);
+/// ELBO from many fixed draws, the same for all Gaussians.
+std::unique_ptr<Target> sampled_target(std::unique_ptr<Model> model);
+
+}  // namespace magva::bench

@@ -1,0 +1,72 @@
+#include "magva/auto/quadratic_fit.hpp"
+
+#include <gtest/gtest.h>
+#include <Eigen/Cholesky>
+
+#include "magva/noise.hpp"
+
+namespace magva {
+namespace {
+
+Matrix normals(Index rows, Index cols, std::uint64_t seed) {
+  Matrix out(rows, cols);
+  Noise(seed, NoiseStream::kRandomPoint).fill(0, 0, out);
+  return out;
+}
+
+Matrix covariance(const QuadraticFit& fit) {
+  Matrix out = fit.factors * fit.factors.transpose();
+  out.diagonal() += fit.residual_sd.cwiseAbs2();
+  return out;
+}
+
+/// Columns with a common part, as wide as `decades` powers of ten, and a unit prior for each in its own
+/// scale.
+Matrix correlated_precision(Index m, double correlation, double decades) {
+  Matrix x = std::sqrt(1 - correlation) * normals(2 * m, m, 3);
+  x.colwise() += std::sqrt(correlation) * normals(2 * m, 1, 4).col(0);
+  Matrix out = x.transpose() * x;
+  out.diagonal().array() += .1;
+  const Vector scale = (Vector::LinSpaced(m, -decades / 2, decades / 2) * std::log(10.)).array().exp();
+  return scale.asDiagonal() * out * scale.asDiagonal();
+}
+
+TEST(QuadraticFit, ValueIsThatOfItsCovariance) {
+  const Matrix a = correlated_precision(12, .9, 3);
+  const QuadraticFit fit = QuadraticFitter(a).best(3);
+  const Matrix sigma = covariance(fit);
+  const double log_det = 2 * Vector(sigma.llt().matrixLLT().diagonal()).array().log().sum();
+  EXPECT_NEAR(fit.value, -.5 * (a * sigma).trace() + .5 * log_det, 1e-8);
+}
+
+TEST(QuadraticFit, FindsACovarianceOfItsFamilyExactly) {
+  const Matrix w = normals(15, 3, 1);
+  Matrix sigma = w * w.transpose();
+  sigma.diagonal() += normals(15, 1, 2).cwiseAbs2() + Vector::Constant(15, .2);
+  const QuadraticFitter fitter(sigma.llt().solve(Matrix::Identity(15, 15)));
+  // A climb ends when a whole run of it gains less than 1e-3 nats.
+  EXPECT_NEAR(fitter.best(3).value, fitter.full_rank_value(), 5e-3);
+  EXPECT_LT(fitter.best(1).value, fitter.full_rank_value() - .1);
+}
+
+TEST(QuadraticFit, MeanFieldHasTheConditionalSds) {
+  const Matrix a = correlated_precision(6, .5, 0);
+  const QuadraticFit fit = QuadraticFitter(a).best(0);
+  EXPECT_EQ(fit.factors.cols(), 0);
+  EXPECT_TRUE(fit.residual_sd.isApprox(a.diagonal().cwiseSqrt().cwiseInverse()));
+}
+
+// The top above the leading eigenvectors is not the highest one where columns are nearly collinear.
+TEST(QuadraticFit, ManyStartsFindAHigherTop) {
+  const QuadraticFitter fitter(correlated_precision(30, .999, 7));
+  EXPECT_GT(fitter.best(2).value, fitter.fit(2).value + .1);
+}
+
+TEST(QuadraticFit, AClimbFromATopStaysThere) {
+  const QuadraticFitter fitter(correlated_precision(20, .9, 2));
+  const QuadraticFit top = fitter.best(2);
+  EXPECT_NEAR(fitter.climb(top.factors, top.residual_sd).value, top.value, 5e-3);
+}
+
+}  // namespace
+}  // namespace magva
