@@ -148,7 +148,10 @@ std::unique_ptr<ModelSource> make_table_source(const options::Values& values) {
   std::string model = values.text("model");
   std::vector<std::string> notes;
   if (model == "auto") {
-    ModelChoice choice = choose_model(response_column(table, response));
+    const input::Column& column = response_column(table, response);
+    input::ResponseSummary values_seen;
+    values_seen.add(column);
+    ModelChoice choice = choose_model(column, values_seen);
     model = choice.model;
     notes.push_back(std::move(choice.reason));
   }
