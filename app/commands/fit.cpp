@@ -26,7 +26,7 @@ using results::FitFolder;
 using results::FitRecord;
 
 /// Options that say how to run and where to write, not what to fit.
-const std::vector<std::string> kNotRecorded = {"out", "resume", "config", "quiet"};
+const std::vector<std::string> kNotRecorded = {"out", "resume", "config", "quiet", "save-design"};
 /// Options that may change when a fit is resumed.
 const std::vector<std::string> kMayChange = {"threads", "time-limit", "checkpoint"};
 
@@ -241,8 +241,8 @@ options::Command fit() {
               "goes on from there, also after a crash. Ctrl-C twice exits at once.",
           .arguments =
               {{"FILE",
-                "a table with a header: CSV, TSV or LIBSVM, plain or gzipped, '-' for standard input; or a "
-                "Stan model, "
+                "a table with a header: CSV, TSV or LIBSVM, plain or gzipped, '-' for standard input; a "
+                "design file that 'magva convert' made; or a Stan model, "
                 "a .stan program (needs the environment variable BRIDGESTAN) or a BridgeStan library (.so)",
                 options::ValueKind::file, false}},
           .groups = fit_option_groups(),

@@ -21,8 +21,8 @@ class DesignScan {
   /// `options.kind` does not matter here.
   explicit DesignScan(DesignOptions options) : options_(std::move(options)) {}
 
-  /// The next rows. Every part has the same columns, and of text the levels of all parts so far. The last part
-  /// must live until `finish`.
+  /// The next rows. Every part has the same columns, and of text the levels of all parts so far. The last
+  /// part must live until `finish`.
   void add(const Table& part);
   /// The response where it is not missing, over all parts so far.
   const Column& response_column() const { return *used_.response; }

@@ -61,8 +61,7 @@ void note_dropped(const DesignSpec& spec, std::vector<std::string>& notes) {
   for (const DroppedColumn& column : spec.dropped) names_by_reason[column.reason].push_back(column.name);
   for (const auto& [reason, dropped] : names_by_reason)
     notes.push_back(fmt::format("dropped {} ({})", name_list(dropped, 10), reason));
-  if (spec.names().size() == 1)
-    notes.emplace_back("no predictor is left: the model has an intercept alone");
+  if (spec.names().size() == 1) notes.emplace_back("no predictor is left: the model has an intercept alone");
 }
 
 }  // namespace magva::input

@@ -34,8 +34,7 @@ LearntDesign learn_design(const Table& table, const DesignOptions& options) {
     return code_rows(learnt.spec, table, MissingCells().add(table, used.all()), used.response, used.weights);
   };
   Design design = code();
-  if (!options.weights.empty())
-    refuse_zero_weights(table.source, options.weights, design.weights.maxCoeff());
+  if (!options.weights.empty()) refuse_zero_weights(table.source, options.weights, design.weights.maxCoeff());
   const auto duplicates =
       learnt.spec.sparse() ? duplicate_columns(design.sparse_x) : duplicate_columns(design.x);
   if (!duplicates.empty()) {

@@ -70,8 +70,7 @@ std::optional<Term> TermLearner::bins_term(const Column& column, const ColumnSum
 }
 
 std::optional<Term> TermLearner::levels_term(const Column& column, const ColumnSummary& summary,
-                                             DesignSpec& spec,
-                                             std::vector<std::string>& notes) const {
+                                             DesignSpec& spec, std::vector<std::string>& notes) const {
   std::map<std::string, Index> counts;
   const std::vector<Index>& by_number = summary.level_counts();
   for (std::size_t level = 0; level < by_number.size(); ++level)

@@ -19,7 +19,8 @@ constexpr Index kMostPartRows = Index{1} << 16U;
 
 class CsvFileParts final : public TableParts {
  public:
-  CsvFileParts(std::string path, ReadOptions options) : path_(std::move(path)), options_(std::move(options)) {}
+  CsvFileParts(std::string path, ReadOptions options)
+      : path_(std::move(path)), options_(std::move(options)) {}
 
   void for_each(const Use& use) override {
     part_ = {};
