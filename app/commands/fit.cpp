@@ -140,7 +140,8 @@ void say_warnings(const FitRecord& record) {
 /// The model's own account of what went wrong goes with an error about its values.
 FitOutcome run_optimiser(const fitting::FitTask& task, const source::ModelSource& source) {
   try {
-    return task.values.given("rule") ? fitting::run_rule(task) : fitting::run_default(task);
+    if (task.values.given("rule")) return fitting::run_rule(task);
+    return task.minibatch != nullptr ? fitting::run_batch(task) : fitting::run_default(task);
   } catch (const DataError& error) {
     const auto account = source.warnings_after_fit();
     if (account.empty()) throw;
@@ -151,8 +152,10 @@ FitOutcome run_optimiser(const fitting::FitTask& task, const source::ModelSource
 FitOutcome run_fit(const Values& values, const source::ModelSource& source, const FitFolder& folder,
                    fitting::Progress& progress, bool resume) {
   const fitting::InterruptGuard guard;
-  FitOutcome outcome = run_optimiser(
-      {source.model(), source.full_model(), source.start(), values, folder, progress, resume}, source);
+  FitOutcome outcome =
+      run_optimiser({source.model(), source.full_model(), source.minibatch(), source.judging_draws(),
+                     source.start(), values, folder, progress, resume},
+                    source);
   progress.finish();
   return outcome;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "magva/error.hpp"
 #include "magva/model/minibatch.hpp"
 #include "source/refuse_options.hpp"
@@ -35,6 +37,12 @@ class RegressionSource final : public ModelSource {
 
   const Model& model() const override { return sampled_ ? static_cast<const Model&>(*sampled_) : *full_; }
   const Model& full_model() const override { return *full_; }
+  const Minibatch* minibatch() const override { return sampled_.get(); }
+  Index judging_draws() const override {
+    constexpr Index kProducts = 125'000'000'000;  // numbers of the design times draws
+    constexpr Index kFewest = 100;
+    return std::clamp(kProducts / full_->design().entries(), kFewest, ModelSource::judging_draws());
+  }
   Vector start() const override { return start_; }
   DataRecord data() const override { return data_; }
   std::vector<std::string> notes() const override { return notes_; }

@@ -79,7 +79,7 @@ std::vector<std::string> MinibatchOptions::problems() const {
 }
 
 Minibatch::Minibatch(std::shared_ptr<const Regression> regression, const MinibatchOptions& options)
-    : full_(std::move(regression)), seed_(options.seed) {
+    : full_(std::move(regression)), options_(options) {
   for (const std::string& problem : options.problems()) throw UsageError(problem);
   run_ = std::min(options.run, full_->rows());
   runs_ = (full_->rows() + run_ - 1) / run_;
@@ -94,7 +94,8 @@ Index Minibatch::choose(std::uint64_t iteration, Index* rows) const {
   const auto batch = static_cast<Index>(iteration % batches);
   Index count = 0;
   for (Index stratum = 0; stratum < strata_; ++stratum) {
-    const Index run = stratum * batches_ + permuted(batch, batches_, random_bits(seed_, epoch, stratum));
+    const Index run =
+        stratum * batches_ + permuted(batch, batches_, random_bits(options_.seed, epoch, stratum));
     for (Index row = run * run_; row < std::min((run + 1) * run_, full_->rows()); ++row) rows[count++] = row;
   }
   return count;

@@ -37,6 +37,8 @@ class Minibatch final : public Model {
 
   /// The model on all rows.
   const Regression& full() const { return *full_; }
+  std::shared_ptr<const Regression> regression() const { return full_; }
+  const MinibatchOptions& options() const { return options_; }
   /// The rows that iteration uses, in order.
   std::vector<Index> rows_at(std::uint64_t iteration) const;
   /// In an epoch, and what a batch's log likelihood is multiplied by.
@@ -50,7 +52,7 @@ class Minibatch final : public Model {
   Index runs_;     // in all the data
   Index batches_;  // in an epoch, and the runs of a stratum but the last
   Index strata_;
-  std::uint64_t seed_;
+  MinibatchOptions options_;
 };
 
 /// A run that suits the size of the data: single rows, or pieces worth a disk's while where the design is
