@@ -4,7 +4,6 @@
 #include "input/design_scan.hpp"
 #include "input/drop_columns.hpp"
 #include "input/duplicate_columns.hpp"
-#include "input/response.hpp"
 #include "magva/error.hpp"
 
 namespace magva::input {
@@ -29,17 +28,12 @@ LearntDesign learn_design(const Table& table, const DesignOptions& options) {
   DesignScan scan(options);
   scan.add(table);
   LearntSpec learnt = scan.finish(options.kind);
-  const auto code = [&] {
-    const UsedColumns used = used_columns(table, options);
-    return code_rows(learnt.spec, table, MissingCells().add(table, used.all()), used.response, used.weights);
-  };
-  Design design = code();
-  if (!options.weights.empty()) refuse_zero_weights(table.source, options.weights, design.weights.maxCoeff());
+  Design design = apply(learnt.spec, table, options.missing);
   const auto duplicates =
       learnt.spec.sparse() ? duplicate_columns(design.sparse_x) : duplicate_columns(design.x);
   if (!duplicates.empty()) {
     drop_duplicates(learnt.spec, duplicates);
-    design = code();
+    design = apply(learnt.spec, table, options.missing);
   }
   note_dropped(learnt.spec, learnt.notes);
   design.notes = std::move(learnt.notes);

@@ -54,4 +54,12 @@ UsedColumns used_columns(const Table& table, const DesignOptions& options) {
   return used;
 }
 
+UsedColumns used_columns(const Table& table, const DesignSpec& spec) {
+  UsedColumns used;
+  used.response = &find(table, spec.response.column, "the response");
+  if (!spec.weights.empty()) used.weights = &find(table, spec.weights, "the weights");
+  for (const Term& term : spec.terms) used.predictors.push_back(&find(table, term.column, "a predictor"));
+  return used;
+}
+
 }  // namespace magva::input

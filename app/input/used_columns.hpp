@@ -17,6 +17,9 @@ struct UsedColumns {
 /// Throws UsageError or DataError where an option names a column that cannot be used.
 UsedColumns used_columns(const Table& table, const DesignOptions& options);
 
+/// Those that a design which is learnt already needs. DataError where one is missing.
+UsedColumns used_columns(const Table& table, const DesignSpec& spec);
+
 /// Whether the options want a column, or a feature of a LIBSVM file, as a predictor.
 bool wanted(const DesignOptions& options, const std::string& name);
 

@@ -48,11 +48,11 @@ class Conversion {
     if (!values_.given("response"))
       throw UsageError("no response is named: choose the column that is to be explained with --response");
     parts_ = parts_of(values_, read_options(values_));
-    options_ = design_options(values_, values_.text("response"));
-    input::DesignScan scan(options_);
+    input::DesignScan scan(design_options(values_, values_.text("response")));
     parts_->for_each([&](const Table& part) {
       scan.add(part);
-      see(part);
+      header_.source.rows += part.rows;
+      header_.source.columns = static_cast<Index>(part.columns.size());
     });
     std::string model = values_.text("model");
     if (model == "auto") {
@@ -63,43 +63,34 @@ class Conversion {
     input::LearntSpec learnt = scan.finish(response_kind(model));
     header_.spec = std::move(learnt.spec);
     header_.rows = learnt.rows;
-    learnt_notes_ = std::move(learnt.notes);
+    notes_ = std::move(learnt.notes);
+    count_again_ = learnt.rows < header_.source.rows;
   }
 
   void take_from_fit() {
-    std::vector<std::string> fixed = input_free_options();
-    refuse_options(values_, fixed, "with --like: the fit says how rows are coded");
+    refuse_options(values_,
+                   {"response", "model", "weights", "column", "exclude", "positive", "standardise",
+                    "discretise", "text"},
+                   "with --like: the fit says how rows are coded");
     const Recipe recipe = recipe_from_json(results::load_fit(values_.text("like")).model, "model.json");
     if (recipe.spline || recipe.design.sparse())
       throw UsageError("--like needs a fit to a dense design of columns");
     header_.spec = recipe.design;
-    options_.response = header_.spec.response.column;
-    options_.weights = header_.spec.weights;
-    options_.missing = missing_policy(values_);
-    for (const input::Term& term : header_.spec.terms) options_.columns.push_back(term.column);
     input::ReadOptions reading = read_options(values_);
     reading.column_kinds = header_.spec.column_kinds();
     parts_ = parts_of(values_, std::move(reading));
-    input::MissingCells missing;
-    std::string source;
-    parts_->for_each([&](const Table& part) {
-      missing.add(part, input::used_columns(part, options_).all());
-      source = part.source;
-      see(part);
-    });
-    missing.settle(source, options_.missing, learnt_notes_);
-    header_.rows = missing.complete();
+    count_again_ = true;
   }
 
   /// The second time, and a third where columns turn out to be equal.
   Converted write() {
-    header_.weighted = !options_.weights.empty();
-    header_.source.sha256 = parts_->sha256();
+    header_.weighted = !header_.spec.weights.empty();
     for (;;) {
-      notes_ = learnt_notes_;
-      input::note_dropped(header_.spec, notes_);
+      if (count_again_) count_rows();
+      header_.source.sha256 = parts_->sha256();
       design_file::Header header = header_;
       header.notes.insert(header.notes.end(), notes_.begin(), notes_.end());
+      input::note_dropped(header.spec, header.notes);
       Converted done{header.notes, header.rows, header.columns()};
       design_file::Writer writer(values_.text("out"), std::move(header));
       fill(writer);
@@ -113,14 +104,21 @@ class Conversion {
   }
 
  private:
-  static std::vector<std::string> input_free_options() {
-    return {"response", "model",       "weights",    "column", "exclude",
-            "positive", "standardise", "discretise", "text"};
-  }
-
-  void see(const Table& part) {
-    header_.source.rows += part.rows;
-    header_.source.columns = static_cast<Index>(part.columns.size());
+  /// The rows that are complete in what is left of the columns: a cell that is missing in a dropped one does
+  /// not matter.
+  void count_rows() {
+    input::MissingCells missing;
+    std::string source;
+    header_.source.rows = 0;
+    parts_->for_each([&](const Table& part) {
+      missing.add(part, input::used_columns(part, header_.spec).all());
+      source = part.source;
+      header_.source.rows += part.rows;
+      header_.source.columns = static_cast<Index>(part.columns.size());
+    });
+    std::vector<std::string> ignored;
+    missing.settle(source, missing_policy(values_), ignored);
+    header_.rows = missing.complete();
   }
 
   void fill(design_file::Writer& writer) {
@@ -128,20 +126,20 @@ class Conversion {
     std::string source;
     parts_->for_each([&](const Table& part) {
       source = part.source;
-      const input::UsedColumns used = input::used_columns(part, options_);
+      const input::UsedColumns used = input::used_columns(part, header_.spec);
       const input::Design rows = input::code_rows(
           header_.spec, part, input::MissingCells().add(part, used.all()), used.response, used.weights);
       if (rows.weights.size() > 0) largest_weight = std::max(largest_weight, rows.weights.maxCoeff());
       writer.append(rows);
     });
-    if (header_.weighted) input::refuse_zero_weights(source, options_.weights, largest_weight);
+    if (header_.weighted) input::refuse_zero_weights(source, header_.spec.weights, largest_weight);
   }
 
   const options::Values& values_;
   std::unique_ptr<input::TableParts> parts_;
-  input::DesignOptions options_;
   design_file::Header header_;
-  std::vector<std::string> learnt_notes_, notes_;
+  std::vector<std::string> notes_;
+  bool count_again_ = false;  ///< the rows, whenever the columns change
 };
 
 }  // namespace
