@@ -2,6 +2,8 @@
 
 #include <Random123/philox.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -69,6 +71,17 @@ Index permuted(Index x, Index count, Bits bits) {
   return static_cast<Index>((to + bits.second % size) % size);
 }
 
+/// Tells the operating system that rows will be read soon: where they are in a mapped file, it fetches them
+/// all at once, in the background, instead of page by page as they are touched.
+template <class Scalar>
+void announce(const DenseRows<Scalar>& x, Index begin, Index count) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto from = reinterpret_cast<std::uintptr_t>(x.data + begin * x.stride) / page * page;
+  const auto to = reinterpret_cast<std::uintptr_t>(x.data + (begin + count) * x.stride);
+  ::madvise(reinterpret_cast<void*>(from), to - from, MADV_WILLNEED);
+}
+void announce(const SparseRows&, Index, Index) {}  // never mapped
+
 }  // namespace
 
 std::vector<std::string> MinibatchOptions::problems() const {
@@ -88,17 +101,33 @@ Minibatch::Minibatch(std::shared_ptr<const Regression> regression, const Minibat
   strata_ = (runs_ + batches_ - 1) / batches_;
 }
 
-Index Minibatch::choose(std::uint64_t iteration, Index* rows) const {
+template <class Use>
+void Minibatch::for_each_run(std::uint64_t iteration, Use use) const {
   const auto batches = static_cast<std::uint64_t>(batches_);
   const std::uint64_t epoch = iteration / batches;
   const auto batch = static_cast<Index>(iteration % batches);
-  Index count = 0;
   for (Index stratum = 0; stratum < strata_; ++stratum) {
-    const Index run =
-        stratum * batches_ + permuted(batch, batches_, random_bits(options_.seed, epoch, stratum));
-    for (Index row = run * run_; row < std::min((run + 1) * run_, full_->rows()); ++row) rows[count++] = row;
+    const Bits bits = random_bits(options_.seed, epoch, stratum);
+    const Index begin = (stratum * batches_ + permuted(batch, batches_, bits)) * run_;
+    const Index end = std::min(begin + run_, full_->rows());
+    if (begin < end) use(begin, end);
   }
+}
+
+Index Minibatch::choose(std::uint64_t iteration, Index* rows) const {
+  Index count = 0;
+  for_each_run(iteration, [&](Index begin, Index end) {
+    for (Index row = begin; row < end; ++row) rows[count++] = row;
+  });
   return count;
+}
+
+void Minibatch::fetch(std::uint64_t iteration) const {
+  std::visit(
+      [&](const auto& rows) {
+        for_each_run(iteration, [&](Index begin, Index end) { announce(rows, begin, end - begin); });
+      },
+      full_->design().numbers());
 }
 
 std::vector<Index> Minibatch::rows_at(std::uint64_t iteration) const {
@@ -118,6 +147,10 @@ void Minibatch::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef 
   auto& scratch = static_cast<MinibatchScratch&>(evaluation.scratch);
   Evaluation inner{*scratch.inner, evaluation.workers, evaluation.iteration};
   if (batches_ == 1) return full_->evaluate(theta, log_density, gradient, inner);
+  if (run_ > 1) {
+    fetch(evaluation.iteration);
+    fetch(evaluation.iteration + 1);
+  }
   const Index count = choose(evaluation.iteration, scratch.rows.data());
   full_->evaluate_sample({scratch.rows.data(), count, static_cast<double>(batches_)}, theta, log_density,
                          gradient, inner);

@@ -45,7 +45,12 @@ class Minibatch final : public Model {
   Index batches() const { return batches_; }
 
  private:
+  /// use(begin, end) for the runs of an iteration, in order.
+  template <class Use>
+  void for_each_run(std::uint64_t iteration, Use use) const;
   Index choose(std::uint64_t iteration, Index* rows) const;
+  /// Runs longer than a row may lie on disk: has them read ahead.
+  void fetch(std::uint64_t iteration) const;
 
   std::shared_ptr<const Regression> full_;
   Index run_;
