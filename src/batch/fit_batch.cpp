@@ -80,6 +80,7 @@ class BatchRun {
                                    return go_on("fit to a sample of rows", view.iteration, view.elbo);
                                  }});
     sampled_evaluations_ = sample.share() * static_cast<double>(result.gradient_evaluations);
+    for (std::string& warning : result.warnings) warning = "of the fit to a sample of rows: " + warning;
     return result;
   }
 
