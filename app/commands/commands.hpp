@@ -5,6 +5,7 @@
 namespace magva::commands {
 
 options::Command fit();
+options::Command convert();
 options::Command summary();
 options::Command predict();
 options::Command draws();

@@ -26,7 +26,7 @@ using results::FitFolder;
 using results::FitRecord;
 
 /// Options that say how to run and where to write, not what to fit.
-const std::vector<std::string> kNotRecorded = {"out", "resume", "config", "quiet"};
+const std::vector<std::string> kNotRecorded = {"out", "resume", "config", "quiet", "save-design"};
 /// Options that may change when a fit is resumed.
 const std::vector<std::string> kMayChange = {"threads", "time-limit", "checkpoint"};
 
@@ -140,7 +140,8 @@ void say_warnings(const FitRecord& record) {
 /// The model's own account of what went wrong goes with an error about its values.
 FitOutcome run_optimiser(const fitting::FitTask& task, const source::ModelSource& source) {
   try {
-    return task.values.given("rule") ? fitting::run_rule(task) : fitting::run_default(task);
+    if (task.values.given("rule")) return fitting::run_rule(task);
+    return task.minibatch != nullptr ? fitting::run_batch(task) : fitting::run_default(task);
   } catch (const DataError& error) {
     const auto account = source.warnings_after_fit();
     if (account.empty()) throw;
@@ -151,8 +152,10 @@ FitOutcome run_optimiser(const fitting::FitTask& task, const source::ModelSource
 FitOutcome run_fit(const Values& values, const source::ModelSource& source, const FitFolder& folder,
                    fitting::Progress& progress, bool resume) {
   const fitting::InterruptGuard guard;
-  FitOutcome outcome = run_optimiser(
-      {source.model(), source.full_model(), source.start(), values, folder, progress, resume}, source);
+  FitOutcome outcome =
+      run_optimiser({source.model(), source.full_model(), source.minibatch(), source.judging_draws(),
+                     source.start(), values, folder, progress, resume},
+                    source);
   progress.finish();
   return outcome;
 }
@@ -241,8 +244,8 @@ options::Command fit() {
               "goes on from there, also after a crash. Ctrl-C twice exits at once.",
           .arguments =
               {{"FILE",
-                "a table with a header: CSV, TSV or LIBSVM, plain or gzipped, '-' for standard input; or a "
-                "Stan model, "
+                "a table with a header: CSV, TSV or LIBSVM, plain or gzipped, '-' for standard input; a "
+                "design file that 'magva convert' made; or a Stan model, "
                 "a .stan program (needs the environment variable BRIDGESTAN) or a BridgeStan library (.so)",
                 options::ValueKind::file, false}},
           .groups = fit_option_groups(),

@@ -63,9 +63,13 @@ OptionSpec file(std::string name, std::string help) {
           .kind = ValueKind::file};
 }
 
+OptionSpec response_option() {
+  return column("response", "the column that is to be explained; of a LIBSVM file its label");
+}
+
 std::vector<OptionSpec> model_options() {
   return {
-      column("response", "the column that is to be explained; of a LIBSVM file its label"),
+      response_option(),
       choice("model", "auto", "the model; auto chooses by the response and says which",
              {"auto", "logistic", "linear", "poisson", "pspline"}),
       choice("prior", "normal", "the prior of the coefficients", {"normal", "horseshoe"}),
@@ -92,6 +96,7 @@ std::vector<OptionSpec> data_options() {
       choice("missing", "refuse", "what to do about rows with missing cells", {"refuse", "drop"}),
   };
   for (auto& option : reading_options()) all.push_back(std::move(option));
+  all.push_back(flag("float32", "keep the design in single precision: half the bytes, sums in double"));
   return all;
 }
 
@@ -143,6 +148,7 @@ std::vector<OptionSpec> output_options() {
        .help = "the folder for the results, new, empty or of an earlier fit (default: the name of FILE with "
                ".fit)",
        .kind = ValueKind::folder},
+      file("save-design", "write the coded table to this design file, as 'magva convert' does"),
       flag("resume", "go on with the fit in --out that was interrupted"),
       positive("checkpoint", "SECONDS", "10", "the time between two checkpoints for --resume"),
       file("config", "read options from a file: JSON or lines key = value; the command line goes first"),
@@ -165,6 +171,20 @@ std::vector<OptionSpec> reading_options() {
            }},
       column("text", "read this column as text, whatever it holds", true),
   };
+}
+
+std::vector<options::OptionGroup> convert_option_groups() {
+  std::vector<OptionSpec> coding = {response_option(),
+                                    choice("model", "auto", "the model that the response is coded for",
+                                           {"auto", "logistic", "linear", "poisson"})};
+  for (auto& option : data_options()) coding.push_back(std::move(option));
+  coding.push_back({.name = "like",
+                    .value = "FOLDER",
+                    .standard = "",
+                    .help = "code the rows as the data of this fit were, for prediction",
+                    .kind = ValueKind::folder});
+  return {{"Data", std::move(coding)},
+          {"Output", {file("out", "the design file"), flag("quiet", "say nothing")}}};
 }
 
 std::vector<options::OptionGroup> fit_option_groups() {

@@ -6,19 +6,21 @@
 #include "commands/commands.hpp"
 #include "commands/fit_options.hpp"
 #include "exit_codes.hpp"
-#include "input/read_table.hpp"
 #include "magva/error.hpp"
 #include "options/checks.hpp"
+#include "prediction/new_rows.hpp"
 #include "prediction/scores.hpp"
 #include "results/csv_text.hpp"
 #include "results/store.hpp"
 #include "results/text_file.hpp"
+#include "source/design_options.hpp"
 #include "source/read_options.hpp"
 
 namespace magva::commands {
 
 namespace {
 
+using prediction::NewRows;
 using prediction::RowPredictions;
 using prediction::Scores;
 using source::Recipe;
@@ -32,27 +34,18 @@ Recipe recipe_of(const results::StoredFit& fit) {
   return source::recipe_from_json(fit.model, fit.folder.model().string());
 }
 
-input::Design read_rows(const options::Values& values, const Recipe& recipe) {
-  input::ReadOptions reading = source::read_options(values);
-  reading.column_kinds = recipe.design.column_kinds();
-  const input::Table table = input::read_table(values.arguments.at(1), reading);
-  const auto missing =
-      values.text("missing") == "drop" ? input::MissingPolicy::drop : input::MissingPolicy::refuse;
-  return input::apply(recipe.design, table, missing);
-}
-
-void write_rows(std::ostream& out, const Recipe& recipe, const input::Design& rows, const RowPredictions& p) {
+void write_rows(std::ostream& out, const Recipe& recipe, const NewRows& rows, const RowPredictions& p) {
   const bool classes = two_classes(recipe);
   out << (classes ? "row,class,probability,q05,q95" : "row,mean,q05,q95");
-  out << (rows.y.size() > 0 ? ",observed,log_score\n" : "\n");
+  out << (rows.response.size() > 0 ? ",observed,log_score\n" : "\n");
   const auto& names = recipe.design.response.classes;
-  for (Index i = 0; i < rows.size(); ++i) {
-    fmt::print(out, "{}", rows.rows[static_cast<std::size_t>(i)] + 1);
+  for (Index i = 0; i < rows.design.rows(); ++i) {
+    fmt::print(out, "{}", (rows.numbers.empty() ? i : rows.numbers[static_cast<std::size_t>(i)]) + 1);
     if (classes) fmt::print(out, ",{}", results::csv_text(names[p.mean(i) >= .5 ? 1 : 0]));
     fmt::print(out, ",{},{},{}", p.mean(i), p.q05(i), p.q95(i));
-    if (rows.y.size() > 0) {
-      const std::string observed =
-          classes ? results::csv_text(names[rows.y(i) > 0 ? 1 : 0]) : fmt::format("{}", rows.y(i));
+    if (rows.response.size() > 0) {
+      const std::string observed = classes ? results::csv_text(names[rows.response(i) > 0 ? 1 : 0])
+                                           : fmt::format("{}", rows.response(i));
       fmt::print(out, ",{},{}", observed, p.log_score(i));
     }
     out << '\n';
@@ -100,7 +93,8 @@ void save_scores(const Scores& s, const std::string& file) {
 int run(const options::Values& values) {
   const results::StoredFit fit = results::load_fit(values.arguments.at(0));
   const Recipe recipe = recipe_of(fit);
-  const input::Design rows = read_rows(values, recipe);
+  const NewRows rows = prediction::read_new_rows(values.arguments.at(1), recipe, source::read_options(values),
+                                                 source::missing_policy(values));
   const auto predictions = prediction::predict_rows(recipe, rows, fit.posterior, values.integer("number"),
                                                     static_cast<std::uint64_t>(values.integer("seed")));
   const auto write = [&](std::ostream& out) { write_rows(out, recipe, rows, predictions); };
@@ -109,13 +103,13 @@ int run(const options::Values& values) {
     results::write_text(values.text("out"), write);
   else
     write(std::cout);
-  if (rows.y.size() == 0) {
+  if (rows.response.size() == 0) {
     if (values.given("scores"))
       throw DataError(fmt::format("'{}' has no response column '{}': there is nothing to score",
                                   values.arguments.at(1), recipe.design.response.column));
     return kOk;
   }
-  const Scores scores = prediction::score(predictions, rows.y, two_classes(recipe));
+  const Scores scores = prediction::score(predictions, rows.response, two_classes(recipe));
   print_scores(to_file ? stdout : stderr, scores, recipe);
   if (values.given("scores")) save_scores(scores, values.text("scores"));
   return kOk;
@@ -171,7 +165,9 @@ options::Command predict() {
           "standard "
           "error, or on standard output where --out names a file.",
       .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder},
-                    {"FILE", "a table with the columns of the fit; '-' is standard input"}},
+                    {"FILE",
+                     "a table with the columns of the fit, '-' for standard input, or a design file that is "
+                     "coded alike"}},
       .groups = groups(),
       .examples = {{"predict and score",
                     "magva predict fit/ new.csv --out predictions.csv --scores scores.json"}},

@@ -3,10 +3,10 @@
 namespace magva::commands {
 
 const options::Program& program() {
-  static const options::Program all = {
-      "magva",
-      "Gaussian approximations of posteriors by variational inference",
-      {fit(), summary(), predict(), draws(), compare(), report(), reproduce(), completion(), man()}};
+  static const options::Program all = {"magva",
+                                       "Gaussian approximations of posteriors by variational inference",
+                                       {fit(), convert(), summary(), predict(), draws(), compare(), report(),
+                                        reproduce(), completion(), man()}};
   return all;
 }
 

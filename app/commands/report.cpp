@@ -4,12 +4,12 @@
 
 #include "commands/commands.hpp"
 #include "commands/recorded_values.hpp"
+#include "design_file/design_file.hpp"
 #include "exit_codes.hpp"
-#include "input/read_table.hpp"
-#include "input/sha256.hpp"
 #include "magva/error.hpp"
 #include "options/checks.hpp"
 #include "report/fit_report.hpp"
+#include "source/design_options.hpp"
 #include "source/read_options.hpp"
 
 namespace magva::commands {
@@ -37,7 +37,7 @@ std::string rows_of_fit(const StoredFit& fit, const Values& values, std::string&
     why_not =
         "The data of the fit are not where they were: name them with --data-file to see how the fit predicts "
         "them.";
-  else if (input::sha256_of_file(file) != fit.record.data.sha256)
+  else if (design_file::data_digest(file) != fit.record.data.sha256)
     why_not = fmt::format("{} has changed since the fit: it is not looked at.", file);
   return why_not.empty() ? file : std::string();
 }
@@ -48,15 +48,12 @@ report::PredictiveCheck check_of(const StoredFit& fit, const Values& values) {
   if (file.empty()) return check;
   const auto recipe = source::recipe_from_json(fit.model, fit.folder.model().string());
   const Values fit_values = recorded_values(fit.record);
-  input::ReadOptions reading = source::read_options(fit_values);
-  reading.column_kinds = recipe.design.column_kinds();
-  const auto missing =
-      fit_values.text("missing") == "drop" ? input::MissingPolicy::drop : input::MissingPolicy::refuse;
-  const input::Design rows = input::apply(recipe.design, input::read_table(file, reading), missing);
+  const auto rows = prediction::read_new_rows(file, recipe, source::read_options(fit_values),
+                                              source::missing_policy(fit_values));
   check.rows = prediction::predict_rows(recipe, rows, fit.posterior, kDraws, 1);
-  check.response = rows.y;
+  check.response = rows.response;
   const bool two_classes = recipe.model == "logistic";
-  check.scores = prediction::score(check.rows, rows.y, two_classes);
+  check.scores = prediction::score(check.rows, rows.response, two_classes);
   check.source = file;
   if (two_classes) check.positive = recipe.design.response.classes.at(1);
   return check;

@@ -6,16 +6,21 @@
 #include <vector>
 
 #include "fitting/progress.hpp"
-#include "magva/fit.hpp"
+#include "magva/auto/fit_auto.hpp"
+#include "magva/model/minibatch.hpp"
 #include "options/values.hpp"
 #include "results/fit_folder.hpp"
 #include "results/trace.hpp"
 
 namespace magva::fitting {
 
+class Watch;
+
 struct FitTask {
   const Model& model;
-  const Model& full_model;  ///< by which the result is judged; `model` where it sees all rows
+  const Model& full_model;     ///< by which the result is judged; `model` where it sees all rows
+  const Minibatch* minibatch;  ///< `model`, where it works on minibatches
+  Index judging_draws;
   Vector start;
   const options::Values& values;
   const results::FitFolder& folder;
@@ -42,5 +47,15 @@ std::vector<std::string> default_problems(const options::Values& values, Index d
 FitOutcome run_rule(const FitTask& task);
 /// Without: the default, which needs no settings.
 FitOutcome run_default(const FitTask& task);
+/// Without, on minibatches.
+FitOutcome run_batch(const FitTask& task);
+
+/// The default's options.
+AutoOptions auto_options(const FitTask& task);
+/// What the default leaves behind, with why the watch stopped it.
+FitOutcome outcome_of(AutoResult result, Watch& watch);
+/// What fit.json says about minibatches.
+nlohmann::ordered_json batch_details(const Minibatch& minibatch, std::int64_t iterations,
+                                     Index judging_draws);
 
 }  // namespace magva::fitting

@@ -7,7 +7,6 @@
 #include "fitting/watch.hpp"
 #include "magva/auto/constants.hpp"
 #include "magva/auto/fit_auto.hpp"
-#include "magva/diagnostics/pareto.hpp"
 
 namespace magva::fitting {
 
@@ -23,7 +22,7 @@ std::optional<Index> rank(const options::Values& values, Index dimension) {
   return values.integer("rank");
 }
 
-AutoOptions auto_options(const options::Values& values, Index dimension) {
+AutoOptions options_from(const options::Values& values, Index dimension) {
   AutoOptions options;
   options.rank = rank(values, dimension);
   options.starts = static_cast<int>(values.integer("starts"));
@@ -64,21 +63,10 @@ void restate_stop(AutoResult& result, const Watch& watch) {
       fmt::format("the fit was stopped early ({}): more time or iterations would help", result.evidence));
 }
 
-/// What minibatches can only guess at.
-void judge_on_all_rows(AutoResult& result, const FitTask& task, const AutoOptions& options) {
-  if (&task.full_model == &task.model) return;
-  Evaluator evaluator(task.full_model, options.threads);
-  const ElboEstimate estimate =
-      estimate_elbo(evaluator, result.posterior, options.elbo_draws, options.seed + 1);
-  result.elbo = estimate.elbo;
-  result.elbo_se = estimate.se;
-  if (std::isfinite(estimate.elbo)) result.khat = pareto_khat(estimate.log_weights);
-}
-
 }  // namespace
 
 std::vector<std::string> default_problems(const options::Values& values, Index dimension) {
-  auto found = auto_options(values, dimension).problems(dimension);
+  auto found = options_from(values, dimension).problems(dimension);
   const auto of_rules = [&](const std::string& option) {
     found.push_back(fmt::format(
         "the default optimiser has no {}: choose a --rule of the paper, or leave it out", option));
@@ -90,9 +78,24 @@ std::vector<std::string> default_problems(const options::Values& values, Index d
   return found;
 }
 
-FitOutcome run_default(const FitTask& task) {
-  AutoOptions options = auto_options(task.values, task.model.dimension());
+AutoOptions auto_options(const FitTask& task) {
+  AutoOptions options = options_from(task.values, task.model.dimension());
   options.init = task.start;
+  options.elbo_draws = task.judging_draws;
+  return options;
+}
+
+FitOutcome outcome_of(AutoResult result, Watch& watch) {
+  restate_stop(result, watch);
+  FitResult fit{std::move(result.posterior), result.stopped,        result.evidence, result.iterations,
+                result.gradient_evaluations, result.rejected_draws, result.seconds};
+  const std::string family = family_of(fit.posterior);
+  return {std::move(fit),  result.elbo, result.elbo_se, result.khat,       result.trusted,
+          result.warnings, family,      watch.trace(),  details_of(result)};
+}
+
+FitOutcome run_default(const FitTask& task) {
+  const AutoOptions options = auto_options(task);
   Watch watch(task, options.max_evaluations / (2 * constants::kFewestPairs), {});
   if (task.values.given("iterations")) watch.stop_after(task.values.integer("iterations"));
   AutoResult result = fit_auto(
@@ -103,13 +106,7 @@ FitOutcome run_default(const FitTask& task) {
         return std::string_view(view.phase) == "refinement" ? watch(iteration, stage)
                                                             : watch.prepare(iteration, stage);
       }});
-  restate_stop(result, watch);
-  judge_on_all_rows(result, task, options);
-  FitResult fit{std::move(result.posterior), result.stopped,        result.evidence, result.iterations,
-                result.gradient_evaluations, result.rejected_draws, result.seconds};
-  const std::string family = family_of(fit.posterior);
-  return {std::move(fit),  result.elbo, result.elbo_se, result.khat,       result.trusted,
-          result.warnings, family,      watch.trace(),  details_of(result)};
+  return outcome_of(std::move(result), watch);
 }
 
 }  // namespace magva::fitting

@@ -11,7 +11,6 @@ namespace magva::fitting {
 
 namespace {
 
-constexpr Index kFreshDraws = 4000;
 constexpr double kManyRejected = .01;  // share of draws
 constexpr double kDoubtfulKhat = .7;
 
@@ -34,8 +33,14 @@ Fitter make_fitter(const FitTask& task, const FitOptions& options) {
   return {task.model, options, Whitening::none(task.model.dimension()), task.start};
 }
 
+/// On minibatches a gradient counts by the rows that it reads.
+std::int64_t full_gradients(std::int64_t evaluations, const FitTask& task) {
+  const Index batches = task.minibatch == nullptr ? 1 : task.minibatch->batches();
+  return (evaluations + batches - 1) / batches;
+}
+
 /// What speaks against the result; k-hat alone does not, since no iteration promised a good one.
-void judge(FitOutcome& outcome, const ElboEstimate& estimate) {
+void judge(FitOutcome& outcome, const ElboEstimate& estimate, Index draws) {
   const auto distrust = [&](std::string why) {
     outcome.trusted = false;
     outcome.warnings.push_back(std::move(why));
@@ -45,7 +50,7 @@ void judge(FitOutcome& outcome, const ElboEstimate& estimate) {
   if (result.stopped == StopReason::kInterrupted || result.stopped == StopReason::kTimeLimit)
     distrust(fmt::format("the fit was stopped early ({}): go on with --resume", result.evidence));
   if (!std::isfinite(estimate.elbo)) distrust("the ELBO of the result is not finite");
-  const double rejected = static_cast<double>(estimate.rejected) / static_cast<double>(kFreshDraws);
+  const double rejected = static_cast<double>(estimate.rejected) / static_cast<double>(draws);
   if (rejected > kManyRejected)
     distrust(fmt::format("the log density was not finite at {:.1f} % of the draws", 100 * rejected));
   if (outcome.khat && *outcome.khat > kDoubtfulKhat)
@@ -65,15 +70,19 @@ FitOutcome run_rule(const FitTask& task) {
   Watch watch(task, most, [&] { fitter.save(task.folder.checkpoint()); });
   if (task.resume) watch.trace().restore(task.folder.trace(), fitter.iteration());
   FitResult result = fitter.run({[&](const IterationView& view) {
-    return watch(view, {"iteration", view.iteration, most, true});
+    IterationView fair = view;
+    fair.gradient_evaluations = full_gradients(view.gradient_evaluations, task);
+    return watch(fair, {"iteration", view.iteration, most, true});
   }});
+  result.gradient_evaluations = full_gradients(result.gradient_evaluations, task);
   if (watch.stopped()) {
     watch.save_checkpoint();
     result.stopped = *watch.stopped();
     result.evidence = watch.evidence();
   }
   Evaluator evaluator(task.full_model, options.threads);
-  const ElboEstimate estimate = estimate_elbo(evaluator, result.posterior, kFreshDraws, options.seed + 1);
+  const ElboEstimate estimate =
+      estimate_elbo(evaluator, result.posterior, task.judging_draws, options.seed + 1);
   const bool measurable = std::isfinite(estimate.elbo);
   FitOutcome outcome{std::move(result),
                      estimate.elbo,
@@ -83,7 +92,9 @@ FitOutcome run_rule(const FitTask& task) {
                      {},
                      name(fitter.options().family.kind),
                      watch.trace()};
-  judge(outcome, estimate);
+  judge(outcome, estimate, task.judging_draws);
+  if (task.minibatch != nullptr)
+    outcome.details["batch"] = batch_details(*task.minibatch, outcome.result.iterations, task.judging_draws);
   return outcome;
 }
 

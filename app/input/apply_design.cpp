@@ -164,18 +164,11 @@ void refuse_other_layout(const DesignSpec& spec, const Table& table) {
 
 }  // namespace
 
-Design apply(const DesignSpec& spec, const Table& table, MissingPolicy missing) {
-  refuse_other_layout(spec, table);
-  std::vector<const Column*> used;
-  for (const Term& term : spec.terms) used.push_back(&needed_column(table, term.column));
-  const Column* response = response_column(spec, table);
-  const Column* weights = spec.weights.empty() ? nullptr : table.find(spec.weights);
-  if (response != nullptr) used.push_back(response);
-  if (weights != nullptr) used.push_back(weights);
-
+Design code_rows(const DesignSpec& spec, const Table& table, std::vector<Index> rows, const Column* response,
+                 const Column* weights) {
   Design design;
   design.names = spec.names();
-  design.rows = complete_rows(table, used, missing, design.notes);
+  design.rows = std::move(rows);
   const auto columns = static_cast<Index>(design.names.size());
   if (spec.sparse()) {
     design.sparse_x = sparse_design(*spec.features, *table.features, columns);
@@ -184,6 +177,22 @@ Design apply(const DesignSpec& spec, const Table& table, MissingPolicy missing) 
   }
   if (response != nullptr) design.y = response_values(spec.response, table, *response, design.rows);
   if (weights != nullptr) design.weights = weight_values(table, *weights, design.rows);
+  return design;
+}
+
+Design apply(const DesignSpec& spec, const Table& table, MissingPolicy missing) {
+  refuse_other_layout(spec, table);
+  std::vector<const Column*> used;
+  for (const Term& term : spec.terms) used.push_back(&needed_column(table, term.column));
+  const Column* response = response_column(spec, table);
+  const Column* weights = spec.weights.empty() ? nullptr : table.find(spec.weights);
+  if (response != nullptr) used.push_back(response);
+  if (weights != nullptr) used.push_back(weights);
+  std::vector<std::string> notes;
+  std::vector<Index> rows = complete_rows(table, used, missing, notes);
+  Design design = code_rows(spec, table, std::move(rows), response, weights);
+  if (weights != nullptr) refuse_zero_weights(table.source, weights->name, design.weights.maxCoeff());
+  design.notes = std::move(notes);
   return design;
 }
 

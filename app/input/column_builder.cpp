@@ -83,9 +83,13 @@ double ColumnBuilder::level_of(std::string_view content, const std::function<std
   return static_cast<double>(number);
 }
 
-Column ColumnBuilder::finish() {
-  column_.kind = kind_.value_or(ColumnKind::number);
-  return std::move(column_);
+void ColumnBuilder::hand_over(Column& to) {
+  to.name = column_.name;
+  to.kind = kind_.value_or(ColumnKind::number);
+  std::swap(to.values, column_.values);
+  column_.values.clear();
+  to.levels.insert(to.levels.end(), column_.levels.begin() + static_cast<std::ptrdiff_t>(to.levels.size()),
+                   column_.levels.end());
 }
 
 }  // namespace magva::input

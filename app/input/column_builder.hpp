@@ -36,7 +36,8 @@ class ColumnBuilder {
   /// The value of a cell. `where` writes "file, line, column" for the message of a DataError.
   double value_of(std::string_view content, const std::function<std::string()>& where);
   Doubles& values() { return column_.values; }
-  Column finish();
+  /// Gives the values away, and to a column that has those of earlier parts, the levels that are new.
+  void hand_over(Column& to);
 
  private:
   double number_of(std::string_view content, const std::function<std::string()>& where) const;

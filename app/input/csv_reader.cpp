@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "input/column_builder.hpp"
 #include "input/csv_header.hpp"
@@ -27,9 +28,11 @@ constexpr Index kBlockRows = 4096;
 constexpr Index kSampledRows = 8;
 constexpr std::ptrdiff_t kSampledBytes = std::ptrdiff_t{16} << 20U;
 
-class CsvReader {
+}  // namespace
+
+class CsvParts::Reader {
  public:
-  CsvReader(TextWindow& window, std::string source, char separator, const ReadOptions& options)
+  Reader(TextWindow& window, std::string source, char separator, const ReadOptions& options)
       : window_(window), source_(std::move(source)), separator_(separator) {
     const CsvHeader header = read_csv_header(window_, source_, separator_, options);
     line_ = 1 + header.lines;
@@ -37,21 +40,32 @@ class CsvReader {
     sample_limit_ = std::min(kSampledBytes, static_cast<std::ptrdiff_t>(options.max_line_bytes / 2));
   }
 
-  Table read(std::optional<std::uint64_t> source_bytes) {
+  void reserve_for(std::uint64_t source_bytes) {
     decide_kinds();
-    make_block();
-    if (source_bytes) reserve_for(*source_bytes);
-    while (!window_.empty() || !window_.last()) {
-      const FieldEnd end = window_.empty() ? FieldEnd::starved : read_row();
-      if (end == FieldEnd::starved) window_.more(line_);
-    }
-    flush();
-    return finish();
+    if (sampled_rows_ == 0) return;
+    const double per_row = static_cast<double>(sampled_bytes_) / static_cast<double>(sampled_rows_);
+    const double rows = 1.02 * static_cast<double>(source_bytes) / std::max(per_row, 1.0) + 16;
+    for (ColumnBuilder& builder : builders_) builder.values().reserve(static_cast<Index>(rows));
   }
 
- private:
+  bool next(Table& part, Index most_rows) {
+    decide_kinds();
+    make_block(most_rows);
+    part.rows = 0;
+    part.lines = {};
+    while (part.rows + block_filled_ < most_rows && !(window_.empty() && window_.last())) {
+      const FieldEnd end = window_.empty() ? FieldEnd::starved : read_row(part);
+      if (end == FieldEnd::starved) window_.more(line_);
+    }
+    flush(part);
+    hand_over(part);
+    if (rows_ == 0) throw DataError(fmt::format("{} has a header but no rows", source_));
+    return part.rows > 0;
+  }
+
   Index columns() const { return static_cast<Index>(builders_.size()); }
 
+ private:
   void make_builders(const std::vector<std::string>& names, const ReadOptions& options) {
     builders_.reserve(names.size());
     for (const std::string& name : names) {
@@ -73,6 +87,8 @@ class CsvReader {
   }
 
   void decide_kinds() {
+    if (decided_) return;
+    decided_ = true;
     std::vector<CellCounts> counts = count_cells();
     while (sampled_rows_ < kSampledRows && !window_.last() &&
            window_.end() - window_.begin() < sample_limit_) {
@@ -113,21 +129,15 @@ class CsvReader {
     builder.decide(*counts.majority());
   }
 
-  void make_block() {
-    const Index needed = window_.last() ? std::max<Index>(sampled_rows_, 1) : kBlockRows;
+  void make_block(Index most_rows) {
+    if (!block_.empty()) return;
+    const Index needed = std::min(most_rows, window_.last() ? std::max<Index>(sampled_rows_, 1) : kBlockRows);
     block_rows_ = std::clamp<Index>(kBlockValues / columns(), 1, needed);
     block_.resize(static_cast<std::size_t>(block_rows_ * columns()));
   }
 
-  void reserve_for(std::uint64_t source_bytes) {
-    if (sampled_rows_ == 0) return;
-    const double per_row = static_cast<double>(sampled_bytes_) / static_cast<double>(sampled_rows_);
-    const double rows = 1.02 * static_cast<double>(source_bytes) / std::max(per_row, 1.0) + 16;
-    for (ColumnBuilder& builder : builders_) builder.values().reserve(static_cast<Index>(rows));
-  }
-
   /// Reads one record into the block, or nothing where the window ends before the record does.
-  FieldEnd read_row() {
+  FieldEnd read_row(Table& part) {
     FieldCursor cursor(window_.begin(), window_.end(), window_.last(), separator_);
     if (is_blank_line(window_.begin())) return skip_blank_line(cursor);
     double* row = block_.data() + block_filled_ * columns();
@@ -137,11 +147,11 @@ class CsvReader {
       end = read_field(cursor, column, row[column]);
     if (end == FieldEnd::starved) return end;
     if (end != FieldEnd::record || column != columns()) return refuse_ragged(cursor, end, column);
-    lines_.add(rows_, line_);
+    part.lines.add(part.rows + block_filled_, line_);
     ++rows_;
     line_ += cursor.lines();
     window_.consume_to(cursor.position());
-    if (++block_filled_ == block_rows_) flush();
+    if (++block_filled_ == block_rows_) flush(part);
     return end;
   }
 
@@ -187,23 +197,20 @@ class CsvReader {
                                 fields == 1 ? "" : "s", columns()));
   }
 
-  void flush() {
+  void flush(Table& part) {
     for (Index column = 0; column < columns(); ++column) {
       double* added = builders_[static_cast<std::size_t>(column)].values().extend(block_filled_);
       const double* cell = block_.data() + column;
       for (Index row = 0; row < block_filled_; ++row, cell += columns()) added[row] = *cell;
     }
+    part.rows += block_filled_;
     block_filled_ = 0;
   }
 
-  Table finish() {
-    if (rows_ == 0) throw DataError(fmt::format("{} has a header but no rows", source_));
-    Table table;
-    table.source = source_;
-    table.rows = rows_;
-    table.lines = std::move(lines_);
-    for (ColumnBuilder& builder : builders_) table.columns.push_back(builder.finish());
-    return table;
+  void hand_over(Table& part) {
+    part.source = source_;
+    part.columns.resize(builders_.size());
+    for (std::size_t i = 0; i < builders_.size(); ++i) builders_[i].hand_over(part.columns[i]);
   }
 
   TextWindow& window_;
@@ -215,14 +222,24 @@ class CsvReader {
   Index rows_ = 0, sampled_rows_ = 0;
   std::ptrdiff_t sampled_bytes_ = 0, sample_limit_ = 0;
   std::int64_t line_ = 1;
-  LineMap lines_;
+  bool decided_ = false;
 };
 
-}  // namespace
+CsvParts::CsvParts(TextWindow& window, const std::string& source_name, char separator,
+                   const ReadOptions& options)
+    : reader_(std::make_unique<Reader>(window, source_name, separator, options)) {}
+CsvParts::~CsvParts() = default;
+
+Index CsvParts::columns() const { return reader_->columns(); }
+bool CsvParts::next(Table& part, Index most_rows) { return reader_->next(part, most_rows); }
 
 Table read_csv(TextWindow& window, const std::string& source_name, char separator, const ReadOptions& options,
                std::optional<std::uint64_t> source_bytes) {
-  return CsvReader(window, source_name, separator, options).read(source_bytes);
+  CsvParts::Reader reader(window, source_name, separator, options);
+  if (source_bytes) reader.reserve_for(*source_bytes);
+  Table table;
+  reader.next(table, std::numeric_limits<Index>::max());
+  return table;
 }
 
 }  // namespace magva::input

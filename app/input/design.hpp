@@ -58,4 +58,8 @@ LearntDesign learn_design(const Table& table, const DesignOptions& options);
 /// a missing value.
 Design apply(const DesignSpec& spec, const Table& table, MissingPolicy missing = MissingPolicy::refuse);
 
+/// Some rows without missing cells, coded as `spec` says, with response and weights where they are not null.
+Design code_rows(const DesignSpec& spec, const Table& table, std::vector<Index> rows, const Column* response,
+                 const Column* weights);
+
 }  // namespace magva::input

@@ -17,16 +17,6 @@ Hash mix(Hash hash, Hash position, double value) {
   return hash ^ hash >> 32U;
 }
 
-std::vector<Hash> column_hashes(const RowMatrix& x) {
-  std::vector<Hash> hashes(static_cast<std::size_t>(x.cols()), 1);
-  for (Index row = 0; row < x.rows(); ++row)
-    for (Index column = 0; column < x.cols(); ++column) {
-      Hash& hash = hashes[static_cast<std::size_t>(column)];
-      hash = mix(hash, static_cast<Hash>(row), x(row, column));
-    }
-  return hashes;
-}
-
 std::vector<Hash> column_hashes(const SparseRowMatrix& x) {
   std::vector<Hash> hashes(static_cast<std::size_t>(x.cols()), 1);
   for (Index row = 0; row < x.rows(); ++row)
@@ -37,27 +27,24 @@ std::vector<Hash> column_hashes(const SparseRowMatrix& x) {
   return hashes;
 }
 
-bool equal_columns(const RowMatrix& x, Index a, Index b) { return x.col(a) == x.col(b); }
-
 bool equal_columns(const SparseRowMatrix& x, Index a, Index b) {
   for (Index row = 0; row < x.rows(); ++row)
     if (x.coeff(row, a) != x.coeff(row, b)) return false;
   return true;
 }
 
-template <class X>
-std::vector<Duplicate> find_duplicates(const X& x) {
-  const std::vector<Hash> hashes = column_hashes(x);
+std::vector<Duplicate> find_duplicates(const std::vector<Hash>& hashes, const EqualColumns& equal) {
   std::unordered_multimap<Hash, Index> first_columns;
   std::vector<Duplicate> found;
-  for (Index column = 0; column < x.cols(); ++column) {
-    const auto [begin, end] = first_columns.equal_range(hashes[static_cast<std::size_t>(column)]);
+  for (Index column = 0; column < static_cast<Index>(hashes.size()); ++column) {
+    const Hash hash = hashes[static_cast<std::size_t>(column)];
+    const auto [begin, end] = first_columns.equal_range(hash);
     auto same = begin;
-    while (same != end && !equal_columns(x, same->second, column)) ++same;
+    while (same != end && !equal(same->second, column)) ++same;
     if (same != end) {
       found.push_back({column, same->second});
     } else {
-      first_columns.emplace(hashes[static_cast<std::size_t>(column)], column);
+      first_columns.emplace(hash, column);
     }
   }
   return found;
@@ -65,8 +52,27 @@ std::vector<Duplicate> find_duplicates(const X& x) {
 
 }  // namespace
 
-std::vector<Duplicate> duplicate_columns(const RowMatrix& x) { return find_duplicates(x); }
+void ColumnHashes::add(const RowMatrix& part) {
+  hashes_.resize(static_cast<std::size_t>(part.cols()), 1);
+  for (Index row = 0; row < part.rows(); ++row, ++rows_)
+    for (Index column = 0; column < part.cols(); ++column) {
+      Hash& hash = hashes_[static_cast<std::size_t>(column)];
+      hash = mix(hash, static_cast<Hash>(rows_), part(row, column));
+    }
+}
 
-std::vector<Duplicate> duplicate_columns(const SparseRowMatrix& x) { return find_duplicates(x); }
+std::vector<Duplicate> ColumnHashes::duplicates(const EqualColumns& equal) const {
+  return find_duplicates(hashes_, equal);
+}
+
+std::vector<Duplicate> duplicate_columns(const RowMatrix& x) {
+  ColumnHashes hashes;
+  hashes.add(x);
+  return hashes.duplicates([&](Index a, Index b) { return x.col(a) == x.col(b); });
+}
+
+std::vector<Duplicate> duplicate_columns(const SparseRowMatrix& x) {
+  return find_duplicates(column_hashes(x), [&](Index a, Index b) { return equal_columns(x, a, b); });
+}
 
 }  // namespace magva::input

@@ -28,6 +28,8 @@ class Doubles {
     size_ += count;
     return added;
   }
+  /// Keeps the memory.
+  void clear() { size_ = 0; }
   void push_back(double value) { *extend(1) = value; }
 
  private:

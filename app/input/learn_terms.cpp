@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "input/mdlp.hpp"
 #include "input/message.hpp"
@@ -17,51 +16,30 @@ namespace {
 
 const char* const kConstant = "constant";
 
-bool is_constant(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); });
-}
-
-NumberTerm mean_and_sd(const std::vector<double>& values) {
-  const Eigen::Map<const Vector> x(values.data(), static_cast<Index>(values.size()));
-  const auto n = static_cast<double>(x.size());
-  // Scaled, so that the squares neither overflow nor vanish.
-  const double largest = x.cwiseAbs().maxCoeff();
-  const Vector scaled = x / largest;
-  const double mean = scaled.mean();
-  const double sd = std::sqrt((scaled.array() - mean).square().sum() / (n - 1));
-  return {mean * largest, sd * largest};
-}
-
 }  // namespace
 
-std::vector<double> TermLearner::used_values(const Column& column) const {
-  std::vector<double> values;
-  values.reserve(rows.size());
-  for (const Index row : rows) values.push_back(column.values[row]);
-  return values;
-}
-
-void TermLearner::learn(const Column& column, DesignSpec& spec, std::vector<std::string>& notes) const {
+void TermLearner::learn(const Column& column, const ColumnSummary& summary, DesignSpec& spec,
+                        std::vector<std::string>& notes) const {
   std::optional<Term> term;
   if (column.kind == ColumnKind::text) {
-    term = levels_term(column, spec, notes);
+    term = levels_term(column, summary, spec, notes);
   } else if (options.discretise == Discretise::mdlp) {
-    term = bins_term(column, spec);
+    term = bins_term(column, summary, spec);
   } else {
-    term = number_term(column, spec);
+    term = number_term(column, summary, spec);
   }
   if (term) spec.terms.push_back(std::move(*term));
 }
 
-std::optional<Term> TermLearner::number_term(const Column& column, DesignSpec& spec) const {
-  const std::vector<double> values = used_values(column);
+std::optional<Term> TermLearner::number_term(const Column& column, const ColumnSummary& summary,
+                                             DesignSpec& spec) const {
   NumberTerm term;
-  bool constant = is_constant(values);
+  bool constant = summary.constant();
   if (!constant && options.standardise) {
-    term = mean_and_sd(values);
+    term = {summary.mean(), summary.sd()};
     constant = !(term.sd > 0);
     if (!std::isfinite(term.sd))
-      throw DataError(fmt::format("{}: the numbers in column {} are too large to standardise", table.source,
+      throw DataError(fmt::format("{}: the numbers in column {} are too large to standardise", source,
                                   excerpt(column.name)));
   }
   if (!constant) return Term{column.name, term};
@@ -69,12 +47,15 @@ std::optional<Term> TermLearner::number_term(const Column& column, DesignSpec& s
   return std::nullopt;
 }
 
-std::optional<Term> TermLearner::bins_term(const Column& column, DesignSpec& spec) const {
-  const std::vector<double> values = used_values(column);
+std::optional<Term> TermLearner::bins_term(const Column& column, const ColumnSummary& summary,
+                                           DesignSpec& spec) const {
+  std::vector<double> values;
+  values.reserve(chosen.size());
+  for (const Index row : chosen) values.push_back(column.values[row]);
   BinsTerm term;
   term.cuts = mdlp_cuts(values, classes, 2);
   if (term.cuts.empty()) {
-    spec.dropped.push_back({column.name, is_constant(values) ? kConstant : "no cut tells the classes apart"});
+    spec.dropped.push_back({column.name, summary.constant() ? kConstant : "no cut tells the classes apart"});
     return std::nullopt;
   }
   std::vector<Index> counts(term.cuts.size() + 1, 0);
@@ -88,11 +69,10 @@ std::optional<Term> TermLearner::bins_term(const Column& column, DesignSpec& spe
   return Term{column.name, std::move(term)};
 }
 
-std::optional<Term> TermLearner::levels_term(const Column& column, DesignSpec& spec,
-                                             std::vector<std::string>& notes) const {
+std::optional<Term> TermLearner::levels_term(const Column& column, const ColumnSummary& summary,
+                                             DesignSpec& spec, std::vector<std::string>& notes) const {
   std::map<std::string, Index> counts;
-  std::vector<Index> by_number(column.levels.size(), 0);
-  for (const Index row : rows) ++by_number[static_cast<std::size_t>(column.values[row])];
+  const std::vector<Index>& by_number = summary.level_counts();
   for (std::size_t level = 0; level < by_number.size(); ++level)
     if (by_number[level] > 0) counts[column.levels[level]] = by_number[level];
   if (counts.size() == 1) {
@@ -103,7 +83,7 @@ std::optional<Term> TermLearner::levels_term(const Column& column, DesignSpec& s
     throw DataError(
         fmt::format("{}: the text column {} has {} different texts in {} rows, too many for indicators; "
                     "exclude it, or correct its cells if they should be numbers",
-                    table.source, excerpt(column.name), counts.size(), rows.size()));
+                    source, excerpt(column.name), counts.size(), rows));
   LevelsTerm term;
   Index most = 0;
   for (const auto& [level, count] : counts) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "input/column_summary.hpp"
 #include "input/design.hpp"
 #include "input/design_spec.hpp"
 #include "input/table.hpp"
@@ -12,21 +13,22 @@
 namespace magva::input {
 
 struct TermLearner {
-  const Table& table;
-  const std::vector<Index>& rows;
+  const std::string& source;
   const DesignOptions& options;
-  const std::vector<int>&
-      classes;  ///< 0 or 1 for each of `rows`, for discretisation; empty where there is none
+  Index rows;  ///< that are used
+  /// For discretisation: the rows of the whole table that are used, and the class, 0 or 1, of each.
+  const std::vector<Index>& chosen;
+  const std::vector<int>& classes;
 
   /// Adds the term of one column to the specification, or its name to those that were dropped.
-  void learn(const Column& column, DesignSpec& spec, std::vector<std::string>& notes) const;
+  void learn(const Column& column, const ColumnSummary& summary, DesignSpec& spec,
+             std::vector<std::string>& notes) const;
 
  private:
-  std::optional<Term> number_term(const Column& column, DesignSpec& spec) const;
-  std::optional<Term> bins_term(const Column& column, DesignSpec& spec) const;
-  std::optional<Term> levels_term(const Column& column, DesignSpec& spec,
+  std::optional<Term> number_term(const Column& column, const ColumnSummary& summary, DesignSpec& spec) const;
+  std::optional<Term> bins_term(const Column& column, const ColumnSummary& summary, DesignSpec& spec) const;
+  std::optional<Term> levels_term(const Column& column, const ColumnSummary& summary, DesignSpec& spec,
                                   std::vector<std::string>& notes) const;
-  std::vector<double> used_values(const Column& column) const;
 };
 
 }  // namespace magva::input

@@ -18,20 +18,17 @@ std::string place_of(const Table& table, Index row, const Column& column) {
   return place(table.source, table.lines.line_of(row), column.name);
 }
 
-void require_numbers(const Table& table, const Column& column, const char* role) {
+void require_numbers(const std::string& source, const Column& column, const char* role) {
   if (column.kind == ColumnKind::number) return;
-  throw DataError(fmt::format("{}: the {} {} must hold numbers, but holds text such as {}", table.source,
-                              role, excerpt(column.name), excerpt(column.levels.front())));
+  throw DataError(fmt::format("{}: the {} {} must hold numbers, but holds text such as {}", source, role,
+                              excerpt(column.name), excerpt(column.levels.front())));
 }
 
-/// The distinct values of the column in the given rows with their counts, in the order of the classes: by
-/// number or text.
+/// The distinct values with their counts, in the order of the classes: by number or text.
 std::vector<std::pair<std::string, Index>> count_classes(const Column& column,
-                                                         const std::vector<Index>& rows) {
-  std::map<double, Index> counts;
-  for (const Index row : rows) ++counts[column.values[row] + 0.0];
+                                                         const ResponseSummary& values) {
   std::vector<std::pair<std::string, Index>> classes;
-  for (const auto& [value, count] : counts) {
+  for (const auto& [value, count] : values.distinct()) {
     const bool text = column.kind == ColumnKind::text;
     classes.emplace_back(text ? column.levels[static_cast<std::size_t>(value)] : number_text(value), count);
   }
@@ -39,19 +36,24 @@ std::vector<std::pair<std::string, Index>> count_classes(const Column& column,
   return classes;
 }
 
-void learn_classes(ResponseSpec& spec, const Table& table, const Column& column,
-                   const std::vector<Index>& rows, const std::string& positive_class,
+void refuse_other_than_two(const std::string& source, const Column& column,
+                           const std::vector<std::string>& names, bool more) {
+  if (names.size() == 1)
+    throw DataError(fmt::format("{}: the response {} has a single class, {}; two are needed", source,
+                                excerpt(column.name), excerpt(names.front())));
+  if (names.size() > 2)
+    throw DataError(
+        fmt::format("{}: the response {} has {}{} different values ({}) where two classes are needed", source,
+                    excerpt(column.name), more ? "more than " : "", names.size(), name_list(names, 3)));
+}
+
+void learn_classes(ResponseSpec& spec, const std::string& source, const Column& column,
+                   const ResponseSummary& values, const std::string& positive_class,
                    std::vector<std::string>& notes) {
-  auto classes = count_classes(column, rows);
+  auto classes = count_classes(column, values);
   std::vector<std::string> names;
   for (const auto& [name, count] : classes) names.push_back(name);
-  if (classes.size() == 1)
-    throw DataError(fmt::format("{}: the response {} has a single class, {}; two are needed", table.source,
-                                excerpt(column.name), excerpt(names.front())));
-  if (classes.size() > 2)
-    throw DataError(
-        fmt::format("{}: the response {} has {} different values ({}) where two classes are needed",
-                    table.source, excerpt(column.name), classes.size(), name_list(names, 3)));
+  refuse_other_than_two(source, column, names, values.too_many());
   if (!positive_class.empty()) {
     if (std::find(names.begin(), names.end(), positive_class) == names.end())
       throw UsageError(fmt::format("the response {} has no class '{}', only {}", excerpt(column.name),
@@ -64,13 +66,10 @@ void learn_classes(ResponseSpec& spec, const Table& table, const Column& column,
                               excerpt(spec.classes[0]), classes[0].second));
 }
 
-void refuse_constant(const Table& table, const Column& column, const std::vector<Index>& rows) {
-  const double first = column.values[rows.front()];
-  const bool constant =
-      std::all_of(rows.begin(), rows.end(), [&](Index row) { return column.values[row] == first; });
-  if (constant)
-    throw DataError(fmt::format("{}: the response {} is {} in every row; there is nothing to explain",
-                                table.source, excerpt(column.name), number_text(first)));
+void refuse_constant(const std::string& source, const Column& column, const ResponseSummary& values) {
+  if (values.distinct().size() != 1) return;
+  throw DataError(fmt::format("{}: the response {} is {} in every row; there is nothing to explain", source,
+                              excerpt(column.name), number_text(values.distinct().begin()->first)));
 }
 
 double class_value(const ResponseSpec& spec, const Table& table, const Column& column, Index row) {
@@ -93,7 +92,7 @@ double count_value(const Table& table, const Column& column, Index row) {
 
 }  // namespace
 
-ResponseSpec learn_response(const Table& table, const Column& column, const std::vector<Index>& rows,
+ResponseSpec learn_response(const std::string& source, const Column& column, const ResponseSummary& values,
                             ResponseKind kind, const std::string& positive_class,
                             std::vector<std::string>& notes) {
   ResponseSpec spec;
@@ -101,17 +100,17 @@ ResponseSpec learn_response(const Table& table, const Column& column, const std:
   spec.kind = kind;
   spec.text = column.kind == ColumnKind::text;
   if (kind == ResponseKind::binary) {
-    learn_classes(spec, table, column, rows, positive_class, notes);
+    learn_classes(spec, source, column, values, positive_class, notes);
     return spec;
   }
-  require_numbers(table, column, "response");
-  if (kind == ResponseKind::real) refuse_constant(table, column, rows);
+  require_numbers(source, column, "response");
+  if (kind == ResponseKind::real) refuse_constant(source, column, values);
   return spec;
 }
 
 Vector response_values(const ResponseSpec& spec, const Table& table, const Column& column,
                        const std::vector<Index>& rows) {
-  if (spec.kind != ResponseKind::binary) require_numbers(table, column, "response");
+  if (spec.kind != ResponseKind::binary) require_numbers(table.source, column, "response");
   Vector y(static_cast<Index>(rows.size()));
   for (Index i = 0; i < y.size(); ++i) {
     const Index row = rows[static_cast<std::size_t>(i)];
@@ -131,7 +130,7 @@ Vector response_values(const ResponseSpec& spec, const Table& table, const Colum
 }
 
 Vector weight_values(const Table& table, const Column& column, const std::vector<Index>& rows) {
-  require_numbers(table, column, "weights column");
+  require_numbers(table.source, column, "weights column");
   Vector weights(static_cast<Index>(rows.size()));
   for (Index i = 0; i < weights.size(); ++i) {
     const Index row = rows[static_cast<std::size_t>(i)];
@@ -140,9 +139,12 @@ Vector weight_values(const Table& table, const Column& column, const std::vector
       throw DataError(fmt::format("{}: the weight {} is negative", place_of(table, row, column),
                                   number_text(weights(i))));
   }
-  if (weights.maxCoeff() == 0)
-    throw DataError(fmt::format("{}: every weight in column {} is zero", table.source, excerpt(column.name)));
   return weights;
+}
+
+void refuse_zero_weights(const std::string& source, const std::string& column, double largest) {
+  if (largest == 0)
+    throw DataError(fmt::format("{}: every weight in column {} is zero", source, excerpt(column)));
 }
 
 }  // namespace magva::input

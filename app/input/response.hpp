@@ -3,13 +3,14 @@
 #include <string>
 #include <vector>
 
+#include "input/column_summary.hpp"
 #include "input/design_spec.hpp"
 #include "input/table.hpp"
 
 namespace magva::input {
 
 /// Checks the response column of a fit and decides which class is 0 and which is 1; says so in a note.
-ResponseSpec learn_response(const Table& table, const Column& column, const std::vector<Index>& rows,
+ResponseSpec learn_response(const std::string& source, const Column& column, const ResponseSummary& values,
                             ResponseKind kind, const std::string& positive_class,
                             std::vector<std::string>& notes);
 
@@ -18,7 +19,8 @@ ResponseSpec learn_response(const Table& table, const Column& column, const std:
 Vector response_values(const ResponseSpec& spec, const Table& table, const Column& column,
                        const std::vector<Index>& rows);
 
-/// Observation weights: not negative, not all zero.
+/// Observation weights: not negative.
 Vector weight_values(const Table& table, const Column& column, const std::vector<Index>& rows);
+void refuse_zero_weights(const std::string& source, const std::string& column, double largest);
 
 }  // namespace magva::input

@@ -1,6 +1,7 @@
 #include "prediction/predict_rows.hpp"
 
 #include <algorithm>
+#include <variant>
 
 #include "magva/model/predict.hpp"
 #include "results/parameter_summary.hpp"
@@ -11,16 +12,15 @@ namespace {
 
 constexpr Index kNumbersAtOnce = 4'000'000;  // rows times draws
 
-input::Design slice(const input::Design& all, Index begin, Index count) {
-  input::Design part;
-  if (all.x.size() > 0)
-    part.x = all.x.middleRows(begin, count);
-  else
-    part.sparse_x = all.sparse_x.middleRows(begin, count);
-  part.names = all.names;
-  if (all.y.size() > 0) part.y = all.y.segment(begin, count);
-  part.rows.assign(all.rows.begin() + begin, all.rows.begin() + begin + count);
-  return part;
+/// A look at some of the rows.
+Rows slice(DenseRows<double> rows, Index begin, Index count) {
+  return DenseRows<double>{rows.data + begin * rows.stride, count, rows.cols, rows.stride};
+}
+Rows slice(DenseRows<float> rows, Index begin, Index count) {
+  return DenseRows<float>{rows.data + begin * rows.stride, count, rows.cols, rows.stride};
+}
+Rows slice(SparseRows rows, Index begin, Index count) {
+  return SparseRows{rows.starts + begin, rows.columns, rows.values, count, rows.cols};
 }
 
 void fill_quantiles(const Matrix& values, Index begin, RowPredictions& out) {
@@ -37,25 +37,27 @@ void fill_quantiles(const Matrix& values, Index begin, RowPredictions& out) {
 
 }  // namespace
 
-RowPredictions predict_rows(const source::Recipe& recipe, const input::Design& rows,
-                            const Gaussian& posterior, Index draws, std::uint64_t seed) {
-  const Index n = rows.size();
+RowPredictions predict_rows(const source::Recipe& recipe, const NewRows& rows, const Gaussian& posterior,
+                            Index draws, std::uint64_t seed) {
+  const Index n = rows.design.rows();
   const Matrix theta = posterior.draws(draws, seed);
   const bool classes = recipe.model == "logistic";
-  RowPredictions out{Vector(n), Vector(n), Vector(n), Vector(n), Vector(n), Vector(rows.y.size())};
+  const Regression model = source::model_without_data(recipe);
+  RowPredictions out{Vector(n), Vector(n), Vector(n), Vector(n), Vector(n), Vector(rows.response.size())};
   const Index step = std::max<Index>(1, kNumbersAtOnce / draws);
   for (Index begin = 0; begin < n; begin += step) {
-    const input::Design part = slice(rows, begin, std::min(step, n - begin));
-    const Regression model = source::build_regression(recipe, part);
-    const Design design = source::engine_design(recipe, part);
+    const Index count = std::min(step, n - begin);
+    const Design design = Design::view(
+        std::visit([&](const auto& all) { return slice(all, begin, count); }, rows.design.numbers()));
     const Matrix expected = expected_response(model, design, theta);
-    out.mean.segment(begin, part.size()) = expected.rowwise().mean();
+    out.mean.segment(begin, count) = expected.rowwise().mean();
     fill_quantiles(classes
                        ? expected
                        : simulate_response(model, design, theta, seed + static_cast<std::uint64_t>(begin)),
                    begin, out);
-    if (part.y.size() > 0)
-      out.log_score.segment(begin, part.size()) = log_predictive_density(model, design, part.y, theta);
+    if (rows.response.size() > 0)
+      out.log_score.segment(begin, count) =
+          log_predictive_density(model, design, rows.response.segment(begin, count), theta);
   }
   return out;
 }

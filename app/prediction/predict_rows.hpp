@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "magva/posterior.hpp"
+#include "prediction/new_rows.hpp"
 #include "source/recipe.hpp"
 
 namespace magva::prediction {
@@ -15,7 +16,7 @@ struct RowPredictions {
 };
 
 /// By `draws` draws from the posterior, some rows at a time.
-RowPredictions predict_rows(const source::Recipe& recipe, const input::Design& rows,
-                            const Gaussian& posterior, Index draws, std::uint64_t seed);
+RowPredictions predict_rows(const source::Recipe& recipe, const NewRows& rows, const Gaussian& posterior,
+                            Index draws, std::uint64_t seed);
 
 }  // namespace magva::prediction

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "input/column_summary.hpp"
 #include "input/table.hpp"
 
 namespace magva::source {
@@ -12,6 +13,6 @@ struct ModelChoice {
 
 /// The model that a response asks for: two different values or text, logistic; counts of which at least one
 /// is zero, Poisson; other numbers, linear.
-ModelChoice choose_model(const input::Column& response);
+ModelChoice choose_model(const input::Column& response, const input::ResponseSummary& values);
 
 }  // namespace magva::source

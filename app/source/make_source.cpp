@@ -1,4 +1,7 @@
 #include "source/model_source.hpp"
+
+#include "design_file/header.hpp"
+#include "source/design_source.hpp"
 #include "source/stan_source.hpp"
 #include "source/table_report.hpp"
 #include "source/table_source.hpp"
@@ -6,7 +9,9 @@
 namespace magva::source {
 
 std::unique_ptr<ModelSource> make_source(const options::Values& values) {
-  return is_stan_file(values.arguments.at(0)) ? make_stan_source(values) : make_table_source(values);
+  const std::string& file = values.arguments.at(0);
+  if (is_stan_file(file)) return make_stan_source(values);
+  return design_file::is_design_file(file) ? make_design_source(values) : make_table_source(values);
 }
 
 std::unique_ptr<Reporter> make_reporter(const nlohmann::json& for_prediction, const options::Values& values) {

@@ -11,6 +11,10 @@
 #include "magva/model.hpp"
 #include "options/values.hpp"
 
+namespace magva {
+class Minibatch;
+}
+
 namespace magva::source {
 
 /// What fit.json says about the data.
@@ -42,6 +46,10 @@ class ModelSource : public Reporter {
   virtual const Model& model() const = 0;
   /// The model on all rows, where `model` works on minibatches.
   virtual const Model& full_model() const { return model(); }
+  /// `model` as minibatches, where it is one.
+  virtual const Minibatch* minibatch() const { return nullptr; }
+  /// Draws for the reported ELBO and k-hat that the model can be asked for in a reasonable time.
+  virtual Index judging_draws() const { return 4000; }
   virtual Vector start() const { return model().start(); }
   /// The model in a phrase: 'logistic regression with 112 coefficients on 351 rows'.
   virtual std::string description() const = 0;

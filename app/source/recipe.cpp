@@ -98,24 +98,47 @@ Recipe recipe_from_json(const Json& json, const std::string& origin) {
   }
 }
 
-Design engine_design(const Recipe& recipe, const input::Design& rows) {
+Design engine_design(const Recipe& recipe, input::Design rows, design_file::Element element) {
   if (recipe.spline) {
     const SplineRecipe& s = *recipe.spline;
     return Design::own(BSplineBasis(s.functions, PsplineOptions{}.degree, s.lower.value(),
                                     s.upper.value())(covariate(rows)));
   }
-  return recipe.design.sparse() ? Design::own(engine_matrix(rows.sparse_x)) : Design::own(RowMatrix(rows.x));
+  if (recipe.design.sparse()) return Design::own(engine_matrix(rows.sparse_x));
+  if (element == design_file::Element::float32)
+    return Design::own(design_file::single_precision(rows.x, recipe.design));
+  return Design::own(std::move(rows.x));
 }
 
-Regression build_regression(const Recipe& recipe, const input::Design& rows) {
-  if (recipe.spline)
-    return pspline_regression(covariate(rows), response_or_zeros(rows), rows.weights,
-                              spline_options(*recipe.spline))
-        .model;
-  RegressionData data{engine_design(recipe, rows), response_or_zeros(rows), rows.weights, rows.names};
+Regression build_regression(const Recipe& recipe, RegressionData data) {
   if (recipe.model == "logistic") return logistic_regression(std::move(data), prior_options(recipe));
   if (recipe.model == "poisson") return poisson_regression(std::move(data), prior_options(recipe));
   return linear_regression(std::move(data), prior_options(recipe));
+}
+
+Regression build_regression(const Recipe& recipe, input::Design rows, design_file::Element element) {
+  Vector response = response_or_zeros(rows);
+  if (recipe.spline)
+    return pspline_regression(covariate(rows), response, rows.weights, spline_options(*recipe.spline)).model;
+  Vector weights = std::move(rows.weights);
+  Design design = engine_design(recipe, std::move(rows), element);
+  return build_regression(
+      recipe, {std::move(design), std::move(response), std::move(weights), recipe.design.names()});
+}
+
+Regression model_without_data(const Recipe& recipe) {
+  input::Design row;
+  row.rows = {0};
+  const auto columns = static_cast<Index>(recipe.design.names().size());
+  if (recipe.design.sparse()) {
+    row.sparse_x.resize(1, columns);
+    row.sparse_x.insert(0, 0) = 1;
+    row.sparse_x.makeCompressed();
+  } else {
+    row.x = RowMatrix::Ones(1, columns);
+    if (recipe.spline) row.x(0, 1) = recipe.spline->lower.value();
+  }
+  return build_regression(recipe, std::move(row));
 }
 
 }  // namespace magva::source

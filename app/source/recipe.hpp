@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "design_file/design_file.hpp"
 #include "input/design.hpp"
 #include "magva/model/pspline.hpp"
 #include "magva/model/regression.hpp"
@@ -38,8 +39,13 @@ nlohmann::json to_json(const Recipe& recipe);
 Recipe recipe_from_json(const nlohmann::json& json, const std::string& origin);
 
 /// Rows as the models of the engine take them.
-Design engine_design(const Recipe& recipe, const input::Design& rows);
-/// The model on these rows. `rows.y` may be empty: then it is good for prediction only.
-Regression build_regression(const Recipe& recipe, const input::Design& rows);
+Design engine_design(const Recipe& recipe, input::Design rows,
+                     design_file::Element element = design_file::Element::float64);
+/// The model on these rows; a P-spline takes `input::Design`.
+Regression build_regression(const Recipe& recipe, RegressionData data);
+Regression build_regression(const Recipe& recipe, input::Design rows,
+                            design_file::Element element = design_file::Element::float64);
+/// On one row of no importance, which gives the model its shape: good for prediction only.
+Regression model_without_data(const Recipe& recipe);
 
 }  // namespace magva::source

@@ -1,12 +1,12 @@
 #include "source/stan_source.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 
 #include "input/sha256.hpp"
 #include "magva/error.hpp"
+#include "source/refuse_options.hpp"
 #include "stan/compile.hpp"
 #include "stan/stan_model.hpp"
 
@@ -51,18 +51,12 @@ class StanSource final : public ModelSource {
   DataRecord data_;
 };
 
-const std::vector<std::string> kOfTables = {
-    "response",   "model",   "prior",  "prior-variance", "horseshoe", "covariate",
-    "basis",      "weights", "column", "exclude",        "positive",  "standardise",
-    "discretise", "missing", "format", "separator",      "text",      "batch"};
-
 void refuse_options_of_tables(const options::Values& values) {
-  std::vector<std::string> found;
-  for (const auto& option : kOfTables)
-    if (values.command().find(option) != nullptr && values.given(option)) found.push_back("--" + option);
-  if (!found.empty())
-    throw UsageError(fmt::format("{} {} no meaning for a Stan model", fmt::join(found, ", "),
-                                 found.size() == 1 ? "has" : "have"));
+  std::vector<std::string> of_tables = coding_options();
+  for (const char* option : {"response", "model", "prior", "prior-variance", "horseshoe", "covariate",
+                             "basis", "batch", "float32", "save-design"})
+    of_tables.emplace_back(option);
+  refuse_options(values, of_tables, "for a Stan model");
 }
 
 }  // namespace

@@ -25,27 +25,9 @@ std::string coefficient_name(const Recipe& recipe, const std::vector<std::string
   return recipe.spline ? fmt::format("beta[{}]", i + 1) : names[static_cast<std::size_t>(i)];
 }
 
-/// One row of no importance, which gives the model its shape.
-input::Design shape_of(const Recipe& recipe) {
-  input::Design row;
-  row.names = recipe.design.names();
-  row.rows = {0};
-  const auto columns = static_cast<Index>(row.names.size());
-  if (recipe.design.sparse()) {
-    row.sparse_x.resize(1, columns);
-    row.sparse_x.insert(0, 0) = 1;
-    row.sparse_x.makeCompressed();
-  } else {
-    row.x = RowMatrix::Ones(1, columns);
-    if (recipe.spline) row.x(0, 1) = recipe.spline->lower.value();
-  }
-  return row;
-}
-
 class TableReporter final : public Reporter {
  public:
-  explicit TableReporter(Recipe recipe)
-      : recipe_(std::move(recipe)), model_(build_regression(recipe_, shape_of(recipe_))) {}
+  explicit TableReporter(Recipe recipe) : recipe_(std::move(recipe)), model_(model_without_data(recipe_)) {}
   std::vector<Quantity> quantities() const override { return table_quantities(recipe_, model_); }
   Matrix report(ConstMatrixRef theta, std::uint64_t /*seed*/) const override {
     return table_report(model_, theta);

@@ -1,6 +1,7 @@
 #pragma once
 // All of the engine and its models.
 #include "magva/auto/fit_auto.hpp"
+#include "magva/batch/fit_batch.hpp"
 #include "magva/diagnostics/elbo.hpp"
 #include "magva/diagnostics/pareto.hpp"
 #include "magva/diagnostics/resample.hpp"
@@ -8,6 +9,7 @@
 #include "magva/error.hpp"
 #include "magva/fit.hpp"
 #include "magva/model.hpp"
+#include "magva/model/anchored_minibatch.hpp"
 #include "magva/model/check_gradient.hpp"
 #include "magva/model/minibatch.hpp"
 #include "magva/model/pspline.hpp"

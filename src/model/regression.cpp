@@ -234,6 +234,8 @@ void Regression::evaluate_sample(const RowSample& sample, ConstMatrixRef theta, 
   }
 }
 
+const Design& Regression::design() const { return kernel_->design(); }
+
 Vector Regression::start() const {
   Vector theta = Vector::Zero(dimension());
   const auto response = response_.head(rows_);

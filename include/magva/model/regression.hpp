@@ -51,6 +51,7 @@ class Regression final : public Model {
   std::string parameter_name(Index i) const override;
 
   Index rows() const { return rows_; }
+  const Design& design() const;
   Index coefficient_count() const { return prior_->coefficients(); }
   const Likelihood& likelihood() const { return *likelihood_; }
   /// The regression coefficients at theta, which the non-centred horseshoe makes out of its coordinates.

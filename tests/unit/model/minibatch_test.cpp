@@ -33,10 +33,52 @@ TEST(Minibatch, EveryRowIsExpectedEquallyOften) {
       ASSERT_TRUE(std::is_sorted(rows.begin(), rows.end(), earlier_run));
       for (const Index row : rows) counts[static_cast<std::size_t>(row)] += 1.0;
     }
-    const double share = 1.0 / model.scale();
+    const double share = 1.0 / static_cast<double>(model.batches());
     for (const double count : counts)
       EXPECT_NEAR(count / iterations, share, 5.0 * std::sqrt(share * (1.0 - share) / iterations));
   }
+}
+
+TEST(Minibatch, EveryRowIsReadOnceAnEpochInAnotherOrder) {
+  // 103 rows: strata and runs of all kinds of ends; batches of at most 20 rows, or of one run.
+  const auto full = linear_model(103, 3);
+  for (const Index run : {1, 4, 30}) {
+    const Minibatch model(full, {20, run, 7});
+    std::vector<std::vector<Index>> orders;
+    for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+      std::vector<Index> order;
+      for (Index batch = 0; batch < model.batches(); ++batch) {
+        const auto rows = model.rows_at(epoch * static_cast<std::uint64_t>(model.batches()) +
+                                        static_cast<std::uint64_t>(batch));
+        EXPECT_LE(static_cast<Index>(rows.size()), std::max<Index>(20, run));
+        order.insert(order.end(), rows.begin(), rows.end());
+      }
+      orders.push_back(order);
+      std::sort(order.begin(), order.end());
+      ASSERT_EQ(order.size(), 103U);
+      for (std::size_t row = 0; row < order.size(); ++row)
+        EXPECT_EQ(order[row], static_cast<Index>(row)) << "run " << run;
+    }
+    EXPECT_NE(orders[0], orders[1]);
+    EXPECT_NE(orders[1], orders[2]);
+  }
+}
+
+TEST(Minibatch, MeanOfAnEpochIsTheFullModel) {
+  const auto full = linear_model(103, 5);
+  const Matrix theta = normal_matrix(full->dimension(), 2, 4, 0.4);
+  const Evaluated expected = evaluate(*full, theta);
+  const Minibatch model(full, {12, 3, 5});
+  Matrix gradient = Matrix::Zero(theta.rows(), 2);
+  Vector log_density = Vector::Zero(2);
+  for (Index t = 0; t < model.batches(); ++t) {
+    const Evaluated found = evaluate(model, theta, 1, static_cast<std::uint64_t>(t));
+    gradient += found.gradient / static_cast<double>(model.batches());
+    log_density += found.log_density / static_cast<double>(model.batches());
+  }
+  // The prior and the constants are in every batch whole, the rows' part scaled: equal up to rounding.
+  EXPECT_LT((gradient - expected.gradient).cwiseAbs().maxCoeff(), 1e-10);
+  EXPECT_LT((log_density - expected.log_density).cwiseAbs().maxCoeff(), 1e-10);
 }
 
 TEST(Minibatch, EstimatesAreUnbiased) {
@@ -56,7 +98,7 @@ TEST(Minibatch, EstimatesAreUnbiased) {
       const double mean = values.col(k).mean();
       const double variance = (values.col(k).array() - mean).square().mean();
       const double truth = k == 0 ? expected.log_density(1) : expected.gradient(k - 1, 1);
-      // Five standard errors of the mean of independent batches.
+      // Five standard errors of the mean of independent batches; those of an epoch are better than that.
       EXPECT_NEAR(mean, truth, 5.0 * std::sqrt(variance / static_cast<double>(batches))) << k;
       EXPECT_GT(variance, 0.0);
     }

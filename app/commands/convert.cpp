@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "commands/commands.hpp"
+#include "commands/fit_options.hpp"
+#include "exit_codes.hpp"
+#include "magva/error.hpp"
+#include "source/convert_table.hpp"
+
+namespace magva::commands {
+
+namespace {
+
+int run(const options::Values& values) {
+  if (!values.given("out")) throw UsageError("no file is named for the design: choose one with --out");
+  const source::Converted done = source::convert_table(values);
+  if (values.flag("quiet")) return kOk;
+  for (const auto& note : done.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print("{} rows and {} columns, {:.1f} MB, written to {}; fit them with: magva fit {}\n", done.rows,
+             done.columns, static_cast<double>(std::filesystem::file_size(values.text("out"))) / 1e6,
+             values.text("out"), values.text("out"));
+  return kOk;
+}
+
+}  // namespace
+
+options::Command convert() {
+  return {
+      .name = "convert",
+      .summary = "code a table once and for all, for fits that map it into memory",
+      .description =
+          "Writes a design file: the rows of a table as numbers, coded as 'magva fit' would, with response, "
+          "weights and all that prediction needs. 'magva fit' and 'magva predict' take it in place of the "
+          "table; its rows stay on disk until they are read, so that it may be larger than memory.\n"
+          "The table is read twice, some rows at a time; from standard input, and with --discretise, it is "
+          "read whole.",
+      .arguments = {{"FILE", "a table with a header: CSV or TSV, plain or gzipped, '-' for standard input",
+                     options::ValueKind::file}},
+      .groups = convert_option_groups(),
+      .examples = {{"convert and fit", "magva convert data.csv --response y --out data.magva"},
+                   {"half the size", "magva convert data.csv --response y --float32 --out data.magva"},
+                   {"new rows for a fit", "magva convert new.csv --like fit/ --out new.magva"}},
+      .run = run};
+}
+
+}  // namespace magva::commands
