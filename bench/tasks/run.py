@@ -86,9 +86,10 @@ def our_rows(ours):
     ]
     for name in ("ionosphere", "horseshoe", "spam"):
         task = ours[name]
-        floor = max(task["floor"]["flops"] / ours["peak_flops"] / task["threads"], task["floor"]["bytes"] / ours["bandwidth_1"])
+        # These designs stay in cache: memory's bandwidth is no floor, the processor's peak is.
+        floor = task["floor"]["flops"] / ours["peak_flops"] / task["threads"]
         rows.append((f"{name}: plain Eigen / magva, a step", task["plain_step"] / task["step"], "", None))
-        rows.append((f"{name}: a step / floor of flops and bytes", task["step"] / floor, "", None))
+        rows.append((f"{name}: a step / floor of flops", task["step"] / floor, "", None))
     return rows
 
 

@@ -67,18 +67,23 @@ nlohmann::json step_times(const TaskProblem& problem, int threads, const std::fi
         fmt::format("{}: the model and the plain Eigen form differ by {}", problem.name, difference));
   save_for_peers(problem, ours, folder);
   const Regression model = model_of(problem);
-  const FitOptions stiefel =
-      options_for(problem, FamilyKind::kStiefel, FitOptions{}.factor_rule.kind, threads);
-  const FitOptions vafc = options_for(problem, FamilyKind::kVafc, RuleKind::kAdadeltaStable, threads);
+  const auto step = [&](int count) {
+    return step_seconds(model,
+                        options_for(problem, FamilyKind::kStiefel, FitOptions{}.factor_rule.kind, count));
+  };
+  const double one = step(1);
+  const double all = threads == 1 ? one : step(threads);
+  const FitOptions vafc = options_for(problem, FamilyKind::kVafc, RuleKind::kAdadeltaStable, 1);
   return {{"name", problem.name},
           {"rank", problem.rank},
           {"draws", problem.draws},
           {"horseshoe", problem.prior == PriorKind::kHorseshoe},
-          {"threads", threads},
+          {"threads", all < one ? threads : 1},
           {"plain_difference", difference},
-          {"step", step_seconds(model, stiefel)},
+          {"step", std::min(one, all)},
+          {"one_thread_step", one},
           {"vafc_step", step_seconds(model, vafc)},
-          {"gradient", gradient_seconds(model, problem.theta, threads)},
+          {"gradient", gradient_seconds(model, problem.theta, 1)},
           {"plain_step", plain_step_seconds(problem)},
           {"floor", floor_of(problem)}};
 }

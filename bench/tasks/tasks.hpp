@@ -9,8 +9,8 @@ namespace magva::bench {
 /// Peak memory of a few AdaDelta steps at m = 1,000,000, p = 10, in a process of its own.
 nlohmann::json peak_memory();
 
-/// Times of a step and of its parts. Throws std::runtime_error where ours and the plain form disagree. The
-/// peers' files go to `folder`.
+/// Times of a step, with one thread or `threads`, whichever is faster, and of its parts. Throws
+/// std::runtime_error where ours and the plain form disagree. The peers' files go to `folder`.
 nlohmann::json step_times(const TaskProblem& problem, int threads, const std::filesystem::path& folder);
 /// A step over the model's gradient for every rule on Stiefel, VAFC and mean-field.
 nlohmann::json step_over_gradient(const TaskProblem& problem);
