@@ -119,4 +119,25 @@ void scale_rows(const Panel& a, const double* w, const MutablePanel& out) {
     by_packs(a.rows, [&](auto pack) { pack.put(out.col(j), pack.get(a.col(j)) * pack.get(w)); });
 }
 
+double sum_of_logs(const double* x, Index n) {
+  constexpr double kSmall = 1e-200;
+  constexpr double kLarge = 1e200;
+  constexpr Index kFactors = 4;
+  constexpr Index kGroup = kFactors * kWidth<Pack>;
+  Pack sum{};
+  Index done = 0;
+  for (; done + kGroup <= n; done += kGroup) {
+    Pack product = fill(1);
+    for (Index k = 0; k < kFactors; ++k) product *= load(x + done + k * kWidth<Pack>);
+    product = abs(product);
+    const auto fine = (product > fill(kSmall)) & (product < fill(kLarge));
+    bool all_fine = true;
+    for (int k = 0; k < kWidth<Pack>; ++k) all_fine = all_fine && fine[k] != 0;
+    if (!all_fine) break;
+    sum += log(product);
+  }
+  const Eigen::Map<const Eigen::ArrayXd> rest(x + done, n - done);
+  return add_up(sum) + rest.abs().log().sum();
+}
+
 }  // namespace magva::detail

@@ -15,4 +15,8 @@ void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, c
 /// out = diag(w) A.
 void scale_rows(const Panel& a, const double* w, const MutablePanel& out);
 
+/// The sum of log|x|: logarithms of the products of a few numbers, where these neither overflow nor
+/// underflow.
+double sum_of_logs(const double* x, Index n);
+
 }  // namespace magva::detail

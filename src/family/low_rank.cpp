@@ -42,28 +42,6 @@ Block make_block(std::string name, ManifoldKind manifold, Matrix value) {
   return {std::move(name), manifold, std::move(value), std::move(gradient)};
 }
 
-// The sum of log|x|: logarithms of the products of a few numbers, where these neither overflow nor underflow.
-double log_of_product(const double* x, Index n) {
-  constexpr double kSmall = 1e-200;
-  constexpr double kLarge = 1e200;
-  constexpr Index kFactors = 4;
-  constexpr Index kGroup = kFactors * detail::kWidth<Pack>;
-  Pack sum{};
-  Index done = 0;
-  for (; done + kGroup <= n; done += kGroup) {
-    Pack product = fill(1);
-    for (Index k = 0; k < kFactors; ++k) product *= detail::load(x + done + k * detail::kWidth<Pack>);
-    product = detail::abs(product);
-    const auto fine = (product > fill(kSmall)) & (product < fill(kLarge));
-    bool all_fine = true;
-    for (int k = 0; k < detail::kWidth<Pack>; ++k) all_fine = all_fine && fine[k] != 0;
-    if (!all_fine) break;
-    sum += detail::log(product);
-  }
-  const Eigen::Map<const Eigen::ArrayXd> rest(x + done, n - done);
-  return detail::add_up(sum) + rest.abs().log().sum();
-}
-
 double coordinate(double scale, ScaleCoordinates coordinates) {
   return coordinates == ScaleCoordinates::kLog ? std::log(scale) : scale;
 }
@@ -128,7 +106,7 @@ void LowRank::prepare() {
     load_scales(residual_block(), r, d2_);
     const auto d2 = d2_.segment(r.begin, r.size()).array();
     weights_.segment(r.begin, r.size()) = d2.square().inverse();
-    log_sums_(task) += log_of_product(d2_.data() + r.begin, r.size());
+    log_sums_(task) += detail::sum_of_logs(d2_.data() + r.begin, r.size());
     if (rank_ == 0) return;
     const MutablePanel scaled = kernel_.scratch_panel(r, rank_, task);
     detail::scale_rows(panel(factors(), r), weights_.data() + r.begin, scaled);
