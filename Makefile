@@ -34,12 +34,13 @@ lint:
 	@cmake --preset clang >/dev/null
 	scripts/lint build-clang
 
-# Micro benchmarks of the models beside plain Eigen, and the accuracy of the default beside the paper's methods.
+# Micro benchmarks of models and steps, then the tasks of docs/performance.md beside NumPyro and plain Eigen.
 bench:
 	@scripts/setup build bench
 	@cmake --preset bench >/dev/null
 	@cmake --build --preset bench -j $(JOBS)
-	build-bench/magva_micro --benchmark_min_time=0.2
+	build-bench/magva_micro --benchmark_min_time=0.1
+	bench/tasks/run.py build-bench
 
 # A long run of each fuzzer: make fuzz FUZZ_SECONDS=3600
 FUZZ_SECONDS ?= 600

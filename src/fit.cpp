@@ -33,6 +33,12 @@ Index widest(const std::vector<Block>& blocks) {
   return cols;
 }
 
+std::vector<Block> without_gradients(const std::vector<Block>& blocks) {
+  std::vector<Block> out;
+  for (const auto& block : blocks) out.push_back({block.name, block.manifold, block.value, Matrix()});
+  return out;
+}
+
 }  // namespace
 
 const char* words(StopReason reason) {
@@ -65,6 +71,7 @@ Fitter::State::State(const Model& model_, const FitOptions& options_, const Whit
         fmt::format("the start and the whitening must have {} coordinates, as the model has", m));
   if (!start.allFinite() || !(whitening.scale.array() > 0).all() || !whitening.centre.allFinite())
     throw UsageError("the start must be finite and the whitening scales positive");
+  set_whitening(whitening_);
   auto& blocks = family->blocks();
   blocks[0].value = (start - whitening.centre).cwiseQuotient(whitening.scale);
   kernel = std::make_unique<TallSkinny>(m, widest(blocks), *workers);
@@ -73,13 +80,19 @@ Fitter::State::State(const Model& model_, const FitOptions& options_, const Whit
         make_update(block.manifold, rule_for(block, options), block.value.rows(), block.value.cols()));
     work.emplace_back(block.value.rows(), block.value.cols());
   }
-  if (options.average_last > 0) average = blocks;
-  good = blocks;
+  if (options.average_last > 0) average = without_gradients(blocks);
+  good = without_gradients(blocks);
   noise.resize(family->noise_size(), options.draws);
   theta.resize(m, options.draws);
   gradient.resize(m, options.draws);
   log_density.resize(options.draws);
   weight.resize(options.draws);
+}
+
+void Fitter::State::set_whitening(const Whitening& to) {
+  whitening = to;
+  whitened = (to.centre.array() != 0).any() || (to.scale.array() != 1).any();
+  whitening_log_det = to.scale.array().log().sum();
 }
 
 void Fitter::State::draw_noise() {
@@ -97,11 +110,13 @@ void Fitter::State::draw_noise() {
 void Fitter::State::evaluate_model() {
   family->prepare();
   family->draw(noise, theta);
-  for (Index s = 0; s < theta.cols(); ++s)
-    theta.col(s) = whitening.centre + whitening.scale.cwiseProduct(theta.col(s));
+  if (whitened)
+    for (Index s = 0; s < theta.cols(); ++s)
+      theta.col(s) = whitening.centre + whitening.scale.cwiseProduct(theta.col(s));
   Evaluation evaluation{*scratch, *workers, static_cast<std::uint64_t>(iteration)};
   model.evaluate(theta, log_density, gradient, evaluation);
-  for (Index s = 0; s < gradient.cols(); ++s) gradient.col(s).array() *= whitening.scale.array();
+  if (whitened)
+    for (Index s = 0; s < gradient.cols(); ++s) gradient.col(s).array() *= whitening.scale.array();
 }
 
 // A draw that the model could not evaluate gets weight 0; the others share the weight equally.
@@ -122,9 +137,8 @@ void Fitter::State::weigh_draws() {
   rejected += options.draws - accepted;
   rejected_in_a_row = accepted == 0 ? rejected_in_a_row + 1 : 0;
   if (accepted > 0) weight /= static_cast<double>(accepted);
-  elbo = accepted == 0
-             ? std::numeric_limits<double>::quiet_NaN()
-             : sum / static_cast<double>(accepted) + family->entropy() + whitening.scale.array().log().sum();
+  elbo = accepted == 0 ? std::numeric_limits<double>::quiet_NaN()
+                       : sum / static_cast<double>(accepted) + family->entropy() + whitening_log_det;
 }
 
 double Fitter::State::step_scale() const {

@@ -117,7 +117,7 @@ Fitter Fitter::resume(const std::filesystem::path& checkpoint, const Model& mode
   Matrix scale = state->whitening.scale;
   restore(centre);
   restore(scale);
-  state->whitening = {centre, scale};
+  state->set_whitening({centre, scale});
   for (auto* blocks : {&state->family->blocks(), &state->average, &state->good})
     for (auto& block : *blocks) restore(block.value);
   for (const auto& update : state->updates)

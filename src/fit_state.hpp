@@ -9,6 +9,7 @@ namespace magva {
 struct Fitter::State {
   State(const Model& model, const FitOptions& options, const Whitening& whitening, ConstVectorRef start);
 
+  void set_whitening(const Whitening& to);
   void draw_noise();
   void evaluate_model();
   void weigh_draws();
@@ -22,6 +23,8 @@ struct Fitter::State {
   const Model& model;
   FitOptions options;
   Whitening whitening;
+  bool whitened = false;  // false where it changes nothing
+  double whitening_log_det = 0;
   std::unique_ptr<Workers> workers;
   std::unique_ptr<Family> family;
   std::vector<std::unique_ptr<BlockUpdate>> updates;  // one a block

@@ -61,30 +61,102 @@ void SymmetricEigen::sort() {
   }
 }
 
-// X <- X (3 I - G X^2) / 2 converges quadratically where |I - G| < 1, and is stable for such well-conditioned
-// G.
-bool inverse_root_near_identity(ConstMatrixRef g, MatrixRef out, MatrixRef work, MatrixRef work2) {
-  constexpr double kNear = .5;
-  constexpr int kMaxIterations = 12;
+// Cholesky, A = L L'; then L^-1 in the same place, then A^-1 = L^-T L^-1.
+double invert_positive(MatrixRef a) {
+  const Index p = a.rows();
+  double log_det = 0;
+  for (Index j = 0; j < p; ++j) {
+    for (Index k = 0; k < j; ++k) {
+      const double factor = a(j, k);
+      for (Index i = j; i < p; ++i) a(i, j) -= factor * a(i, k);
+    }
+    log_det += std::log(a(j, j));
+    const double inverse = 1 / std::sqrt(a(j, j));
+    for (Index i = j; i < p; ++i) a(i, j) *= inverse;
+  }
+  for (Index j = 0; j < p; ++j) {
+    a(j, j) = 1 / a(j, j);
+    for (Index i = j + 1; i < p; ++i) {
+      double sum = 0;
+      for (Index k = j; k < i; ++k) sum += a(i, k) * a(k, j);
+      a(i, j) = -sum / a(i, i);
+    }
+  }
+  for (Index j = 0; j < p; ++j)
+    for (Index i = j; i < p; ++i) {
+      double sum = 0;
+      for (Index k = i; k < p; ++k) sum += a(k, i) * a(k, j);
+      a(i, j) = sum;
+    }
+  for (Index j = 0; j < p; ++j)
+    for (Index i = 0; i < j; ++i) a(i, j) = a(j, i);
+  return log_det;
+}
+
+namespace {
+
+constexpr int kMaxIterations = 16;
+constexpr double kWellConditioned = 100;  // above, rounding in the iteration shows
+
+// The coupled Newton-Schulz iteration (Higham, Functions of Matrices, section 6.7): with T = (3 I - Z Y) / 2,
+// Y T tends to A^(1/2) and T Z to A^(-1/2) where |I - A| < 1, quadratically at the end and, unlike the
+// iteration for Z alone, without blowing up rounding errors. Matrices of a size known at compile time live in
+// registers.
+template <class Given, class Square>
+bool newton_inverse_root(const Given& g, Square& z, Square& y, Square& t, Square& last) {
   const Index p = g.rows();
-  out.setIdentity();
-  work = g;
+  const double mean = g.trace() / static_cast<double>(p);
+  const double largest = g.cwiseAbs().rowwise().sum().maxCoeff();  // no eigenvalue is above
+  if (!(mean > 0) || !(largest < kWellConditioned * mean)) return false;
+  // Around their mean the eigenvalues are nearest to 1; where some are beyond twice that, below the largest.
+  const double scale = largest < 1.8 * mean ? mean : largest;
+  y = g / scale;
+  z.setIdentity();
   for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
-    // Here work = G X^2.
-    work *= -1;
-    work.diagonal().array() += 1;
-    const double residual = work.norm();
-    if (!(residual < kNear)) return false;
+    t.noalias() = z.lazyProduct(y);
+    t *= -.5;
+    t.diagonal().array() += .5;
+    const double residual = 4 * t.squaredNorm();
+    t.diagonal().array() += 1;
+    last = z;
+    z.noalias() = t.lazyProduct(last);
     // One more step takes the residual to its square.
-    work /= 2;
-    work.diagonal().array() += 1;
-    work2.noalias() = out.lazyProduct(work);
-    out = work2;
-    if (residual < 1e-8 * std::sqrt(static_cast<double>(p))) return true;
-    work2.noalias() = out.lazyProduct(out);
-    work.noalias() = g.lazyProduct(work2);
+    if (residual < 1e-16 * static_cast<double>(p)) {
+      z /= std::sqrt(scale);
+      return true;
+    }
+    last = y;
+    y.noalias() = last.lazyProduct(t);
   }
   return false;
+}
+
+// G filled up with ones on the diagonal has a root that is filled up likewise.
+template <int P>
+bool filled_up_inverse_root(ConstMatrixRef g, MatrixRef out) {
+  using Square = Eigen::Matrix<double, P, P>;
+  const Index p = g.rows();
+  Square filled = Square::Identity();
+  for (Index j = 0; j < p; ++j)
+    for (Index i = 0; i < p; ++i) filled(i, j) = g(i, j);
+  Square root, y, t, last;
+  if (!newton_inverse_root(filled, root, y, t, last)) return false;
+  for (Index j = 0; j < p; ++j)
+    for (Index i = 0; i < p; ++i) out(i, j) = root(i, j);
+  return true;
+}
+
+}  // namespace
+
+bool NewtonRoot::compute(ConstMatrixRef g, MatrixRef out) {
+  const Index p = g.rows();
+  if (p <= 4) return filled_up_inverse_root<4>(g, out);
+  if (p <= 8) return filled_up_inverse_root<8>(g, out);
+  if (p <= 12) return filled_up_inverse_root<12>(g, out);
+  MatrixRef y = y_.topLeftCorner(p, p);
+  MatrixRef t = t_.topLeftCorner(p, p);
+  MatrixRef last = last_.topLeftCorner(p, p);
+  return newton_inverse_root(g, out, y, t, last);
 }
 
 }  // namespace magva

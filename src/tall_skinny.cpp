@@ -2,81 +2,45 @@
 
 #include <algorithm>
 
-namespace magva {
+#include "panel_kernels.hpp"
 
-namespace {
-constexpr Index kBlockRows = 64;      // 64 x 10 doubles of A and of the result stay in the first-level cache
-constexpr Index kRowsPerTask = 8192;  // below this a second thread costs more than it gives
-constexpr Index kMaxTasks = 16;
-}  // namespace
+namespace magva {
 
 TallSkinny::TallSkinny(Index rows, Index cols, Workers& workers)
     : workers_(workers),
-      max_cols_(cols),
-      partial_(cols, cols * task_count(rows)),
-      block_(kBlockRows * task_count(rows), cols),
+      sum_(rows, cols, cols),
+      panels_(kPanelRows * row_tasks(rows), cols),
       small_(cols, cols),
       gram_(cols, cols),
       root_(cols, cols),
       eigen_scratch_(cols, cols),
-      eigen_(cols) {}
-
-Index TallSkinny::task_count(Index rows) { return std::clamp<Index>(rows / kRowsPerTask, 1, kMaxTasks); }
+      eigen_(cols),
+      newton_(cols) {}
 
 void TallSkinny::gram(ConstMatrixRef a, ConstMatrixRef b, MatrixRef out) {
-  const Index p = a.cols();
-  const Index k = b.cols();
-  const Index tasks = task_count(a.rows());
-  workers_.run(tasks, [&](Index task) {
-    auto sum = partial_.block(0, max_cols_ * task, p, k);
-    sum.setZero();
-    const Range rows = piece(a.rows(), tasks, task);
-    for (Index r = rows.begin; r < rows.end; r += kBlockRows) {
-      const Index n = std::min(kBlockRows, rows.end - r);
-      for (Index j = 0; j < k; ++j)
-        for (Index i = 0; i < p; ++i) sum(i, j) += a.col(i).segment(r, n).dot(b.col(j).segment(r, n));
-    }
-  });
-  out = partial_.block(0, 0, p, k);
-  for (Index task = 1; task < tasks; ++task) out += partial_.block(0, max_cols_ * task, p, k);
+  sum_.start(a.cols(), b.cols());
+  sweep(a.rows(), workers_, [&](Range r, Index task) { sum_.add(panel(a, r), panel(b, r), task); });
+  out = sum_.total();
 }
 
 void TallSkinny::weighted_gram(ConstMatrixRef a, ConstVectorRef w, MatrixRef out) {
-  const Index p = a.cols();
-  const Index tasks = task_count(a.rows());
-  workers_.run(tasks, [&](Index task) {
-    auto sum = partial_.block(0, max_cols_ * task, p, p);
-    sum.setZero();
-    const Range rows = piece(a.rows(), tasks, task);
-    for (Index r = rows.begin; r < rows.end; r += kBlockRows) {
-      const Index n = std::min(kBlockRows, rows.end - r);
-      auto scaled = block_.col(0).segment(kBlockRows * task, n);
-      for (Index j = 0; j < p; ++j) {
-        scaled = a.col(j).segment(r, n).cwiseProduct(w.segment(r, n));
-        for (Index i = 0; i <= j; ++i) sum(i, j) += a.col(i).segment(r, n).dot(scaled);
-      }
-    }
+  sum_.start(a.cols(), a.cols());
+  sweep(a.rows(), workers_, [&](Range r, Index task) {
+    const MutablePanel scaled = scratch_panel(r, a.cols(), task);
+    detail::scale_rows(panel(a, r), w.data() + r.begin, scaled);
+    sum_.add_symmetric(panel(a, r), as_const(scaled), task);
   });
-  out = partial_.block(0, 0, p, p);
-  for (Index task = 1; task < tasks; ++task) out += partial_.block(0, max_cols_ * task, p, p);
-  out.triangularView<Eigen::StrictlyLower>() = out.transpose();
+  out = sum_.symmetric_total();
 }
 
 void TallSkinny::multiply(double alpha, ConstMatrixRef a, ConstMatrixRef small, double beta, MatrixRef out) {
-  const Index k = small.cols();
-  const Index tasks = task_count(a.rows());
-  workers_.run(tasks, [&](Index task) {
-    const Range rows = piece(a.rows(), tasks, task);
-    for (Index r = rows.begin; r < rows.end; r += kBlockRows) {
-      const Index n = std::min(kBlockRows, rows.end - r);
-      auto block = block_.block(kBlockRows * task, 0, n, k);
-      block.noalias() = a.middleRows(r, n).lazyProduct(small);
-      auto target = out.middleRows(r, n);
-      if (beta == 0)
-        target = alpha * block;
-      else
-        target = alpha * block + beta * target;
-    }
+  const bool in_place = out.data() == a.data();
+  sweep(a.rows(), workers_, [&](Range r, Index task) {
+    const MutablePanel target = mutable_panel(out, r);
+    if (!in_place) return detail::multiply(alpha, panel(a, r), small, beta, target);
+    const MutablePanel copy = scratch_panel(r, a.cols(), task);
+    for (Index j = 0; j < a.cols(); ++j) std::copy_n(target.col(j), r.size(), copy.col(j));
+    detail::multiply(alpha, as_const(copy), small, beta, target);
   });
 }
 
@@ -88,7 +52,7 @@ const SymmetricEigen& TallSkinny::eigen(ConstMatrixRef symmetric) {
 bool TallSkinny::inverse_root(ConstMatrixRef gram, MatrixRef out) {
   const Index p = gram.rows();
   auto scaled = eigen_scratch_.topLeftCorner(p, p);
-  if (inverse_root_near_identity(gram, out, scaled, small(p))) return false;
+  if (newton_.compute(gram, out)) return false;
   const SymmetricEigen& solved = eigen(gram);
   scaled =
       solved.vectors() *
@@ -115,6 +79,16 @@ void TallSkinny::polar(ConstMatrixRef a, MatrixRef out) {
     multiply(1, out, root, 0, out);
     if (!lossy) return;
   }
+}
+
+void TallSkinny::polar(ConstMatrixRef a, ConstMatrixRef gram, MatrixRef out) {
+  constexpr double kHuge = 1e200;
+  const Index p = a.cols();
+  if (!(gram.diagonal().maxCoeff() < kHuge)) return polar(a, out);
+  auto root = root_.topLeftCorner(p, p);
+  const bool lossy = inverse_root(gram, root);
+  multiply(1, a, root, 0, out);
+  if (lossy) polar(out, out);
 }
 
 }  // namespace magva

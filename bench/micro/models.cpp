@@ -3,14 +3,16 @@
 // read the medians.
 #include <benchmark/benchmark.h>
 
-#include <cmath>
 #include <random>
 
 #include "magva/model/regression.hpp"
+#include "plain/models.hpp"
 
 namespace {
 
 using namespace magva;
+using bench::plain_horseshoe;
+using bench::plain_logistic;
 
 Matrix normal_matrix(Index rows, Index cols, unsigned seed, double scale) {
   std::mt19937_64 generator(seed);
@@ -32,52 +34,6 @@ Problem make_problem(Index rows, Index cols, Index dimension, Index draws) {
   problem.x.col(0).setOnes();
   for (double& y : problem.y) y = uniform(generator) > 0.0 ? 1.0 : 0.0;
   return problem;
-}
-
-/// Logistic regression with the N(0, 10) prior, as one would first write it.
-void plain_logistic(const RowMatrix& x, const Vector& y, const Matrix& theta, Vector& log_density,
-                    Matrix& gradient, Matrix& eta) {
-  const double q = static_cast<double>(x.cols());
-  eta.noalias() = x * theta;
-  log_density =
-      (eta.array().colwise() * y.array() - (eta.array().max(0.0) + (-eta.array().abs()).exp().log1p()))
-          .colwise()
-          .sum()
-          .transpose();
-  eta = (-(1.0 + (-eta.array()).exp()).inverse()).colwise() + y.array();
-  gradient.noalias() = x.transpose() * eta;
-  gradient -= theta / 10.0;
-  log_density.array() -=
-      0.5 * q * std::log(20.0 * M_PI) + theta.colwise().squaredNorm().transpose().array() / 20.0;
-}
-
-/// The centred horseshoe, likewise.
-void plain_horseshoe(const RowMatrix& x, const Vector& y, const Matrix& theta, Vector& log_density,
-                     Matrix& gradient, Matrix& eta) {
-  const Index q = x.cols() - 1;
-  eta.noalias() = x * theta.topRows(q + 1);
-  log_density =
-      (eta.array().colwise() * y.array() - (eta.array().max(0.0) + (-eta.array().abs()).exp().log1p()))
-          .colwise()
-          .sum()
-          .transpose();
-  eta = (-(1.0 + (-eta.array()).exp()).inverse()).colwise() + y.array();
-  gradient.topRows(q + 1).noalias() = x.transpose() * eta;
-  for (Index s = 0; s < theta.cols(); ++s) {
-    const double t = theta(2 * q + 1, s);
-    const auto beta = theta.col(s).segment(1, q).array();
-    const auto l = theta.col(s).segment(q + 1, q).array();
-    const Eigen::ArrayXd k = (-2.0 * (l + t)).exp();
-    const Eigen::ArrayXd square = beta.square() * k;
-    gradient(0, s) -= theta(0, s) / 10.0;
-    gradient.col(s).segment(1, q).array() -= beta * k;
-    gradient.col(s).segment(q + 1, q) = square - 1.0 - l.tanh();
-    gradient(2 * q + 1, s) = (square - 1.0).sum() - std::tanh(t);
-    log_density(s) += (-0.5 * std::log(2.0 * M_PI) - l - t - 0.5 * square).sum() +
-                      (std::log(2.0 / M_PI) + l - (1.0 + (2.0 * l).exp()).log()).sum() +
-                      std::log(2.0 / M_PI) + t - std::log1p(std::exp(2.0 * t)) - 0.5 * std::log(20.0 * M_PI) -
-                      theta(0, s) * theta(0, s) / 20.0;
-  }
 }
 
 struct Outputs {

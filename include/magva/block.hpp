@@ -17,7 +17,8 @@ class BlockUpdate {
  public:
   virtual ~BlockUpdate() = default;
   /// x <- R_x(scale U), where U is the rule's direction for this gradient: scale > 0 ascends, scale < 0
-  /// descends. The step is always finite: what overflowed is dropped, with the memory that caused it.
+  /// descends. The step is always finite: what overflowed is dropped, with the memory that caused it. `work`
+  /// is memory of the shape of x, and holds nothing of use afterwards.
   virtual void step(MatrixRef x, ConstMatrixRef gradient, double scale, MatrixRef work,
                     TallSkinny& kernel) = 0;
   virtual double violation(ConstMatrixRef x, TallSkinny& kernel) const = 0;

@@ -24,8 +24,19 @@ class SymmetricEigen {
   Vector values_;
 };
 
-/// out = G^(-1/2) by Newton's iteration, for a positive definite G near the identity. False, and `out`
-/// unusable, where G is too far from it. `work` has the shape of G; neither `out` nor `work` may be G.
-bool inverse_root_near_identity(ConstMatrixRef g, MatrixRef out, MatrixRef work, MatrixRef work2);
+/// A <- A^-1 for a positive definite A; returns log|A|, not a number where A is not positive definite.
+double invert_positive(MatrixRef a);
+
+/// Inverse square roots by Newton's iteration, for matrices of at most `size` x `size`.
+class NewtonRoot {
+ public:
+  explicit NewtonRoot(Index size) : y_(size, size), t_(size, size), last_(size, size) {}
+
+  /// out = G^(-1/2) for a well-conditioned positive definite G. False, and `out` unusable, where G is not.
+  bool compute(ConstMatrixRef g, MatrixRef out);
+
+ private:
+  Matrix y_, t_, last_;
+};
 
 }  // namespace magva

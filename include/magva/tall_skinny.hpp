@@ -2,6 +2,7 @@
 // Products of tall m x p matrices with small ones: all that the low-rank families and the manifolds need.
 // Eigen's general product packs its operands into heap buffers; these kernels work by row blocks and allocate
 // nothing. Rows are cut into tasks by their number alone, so results do not depend on the number of threads.
+#include "magva/panel.hpp"
 #include "magva/symmetric.hpp"
 #include "magva/types.hpp"
 #include "magva/workers.hpp"
@@ -22,32 +23,33 @@ class TallSkinny {
   /// out = the polar factor A (A'A)^(-1/2), the nearest matrix with orthonormal columns; `out` may be A.
   void polar(ConstMatrixRef a, MatrixRef out);
 
+  /// The same where A'A is already known.
+  void polar(ConstMatrixRef a, ConstMatrixRef gram, MatrixRef out);
+
   /// Symmetric p x p eigenproblem; results stay valid until the next call.
   const SymmetricEigen& eigen(ConstMatrixRef symmetric);
 
   /// p x p matrices for the callers' own intermediate results.
   MatrixRef small(Index p) { return small_.topLeftCorner(p, p); }
   MatrixRef other_small(Index p) { return eigen_scratch_.topLeftCorner(p, p); }
+  MatrixRef third_small(Index p) { return gram_.topLeftCorner(p, p); }
   Workers& workers() { return workers_; }
 
-  /// Calls body(rows) for ranges that cover 0 .. rows-1, spread over the threads.
-  template <class Body>
-  void over_rows(Index rows, Body&& body) {
-    const Index tasks = task_count(rows);
-    workers_.run(tasks, [&](Index task) { body(piece(rows, tasks, task)); });
+  /// Memory for a panel of that many columns, each task's own.
+  MutablePanel scratch_panel(Range rows, Index cols, Index task) {
+    return {panels_.data() + kPanelRows * task, panels_.rows(), rows.size(), cols};
   }
 
  private:
-  static Index task_count(Index rows);
   /// G^(-1/2), and whether G was so ill-conditioned that digits were lost.
   bool inverse_root(ConstMatrixRef gram, MatrixRef out);
 
   Workers& workers_;
-  Index max_cols_;
-  Matrix partial_;  // one p x p sum a task
-  Matrix block_;    // one block of rows a task
+  GramSum sum_;
+  Matrix panels_;
   Matrix small_, gram_, root_, eigen_scratch_;
   SymmetricEigen eigen_;
+  NewtonRoot newton_;
 };
 
 }  // namespace magva

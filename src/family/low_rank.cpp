@@ -3,11 +3,18 @@
 #include <cmath>
 #include <numbers>
 
-#include "magva/error.hpp"
+#include "../model/pack.hpp"
+#include "../panel_kernels.hpp"
+#include "magva/symmetric.hpp"
 
 namespace magva {
 
 namespace {
+
+using detail::by_packs;
+using detail::fill;
+using detail::multiply_add;
+using detail::Pack;
 
 ManifoldKind manifold_of(FamilyKind kind) {
   switch (kind) {
@@ -51,8 +58,11 @@ LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws,
       weights_(dimension),
       h_(rank_, rank_),
       k_(rank_, rank_),
-      chol_(rank_),
+      log_sums_(row_tasks(dimension)),
+      weighted_(dimension, rank_, rank_),
+      inner_sum_(dimension, rank_, max_draws),
       scaled_noise_(rank_, max_draws),
+      weighted_noise_(rank_, max_draws),
       inner_(rank_, max_draws),
       inner2_(rank_, max_draws),
       column_(dimension) {
@@ -80,41 +90,60 @@ Vector LowRank::scales(const Block& block) const {
                                                       : Vector(block.value);
 }
 
+void LowRank::load_scales(const Block& block, Range r, Vector& out) const {
+  const auto stored = block.value.col(0).segment(r.begin, r.size()).array();
+  auto scale = out.segment(r.begin, r.size()).array();
+  if (scale_coordinates_ == ScaleCoordinates::kLog)
+    scale = stored.exp();
+  else
+    scale = stored;
+}
+
 void LowRank::prepare() {
-  const auto load = [&](const Block& block, Vector& out) {
-    if (scale_coordinates_ == ScaleCoordinates::kLog)
-      out = block.value.array().exp();
-    else
-      out = block.value;
-  };
-  load(residual_block(), d2_);
-  weights_ = d2_.array().square().inverse();
-  half_log_det_ = d2_.array().abs().log().sum();
+  log_sums_.setZero();
+  weighted_.start(rank_, rank_);
+  sweep(dimension(), kernel_.workers(), [&](Range r, Index task) {
+    load_scales(residual_block(), r, d2_);
+    const auto d2 = d2_.segment(r.begin, r.size()).array();
+    weights_.segment(r.begin, r.size()) = d2.square().inverse();
+    log_sums_(task) += detail::sum_of_logs(d2_.data() + r.begin, r.size());
+    if (rank_ == 0) return;
+    const MutablePanel scaled = kernel_.scratch_panel(r, rank_, task);
+    detail::scale_rows(panel(factors(), r), weights_.data() + r.begin, scaled);
+    weighted_.add_symmetric(panel(factors(), r), as_const(scaled), task);
+  });
+  half_log_det_ = log_sums_.sum();
   if (rank_ == 0) return;
-  if (scale_block_ != 0) load(blocks_[scale_block_], d1_);
-  kernel_.weighted_gram(factors(), weights_, h_);
-  k_ = d1_.asDiagonal() * h_ * d1_.asDiagonal();
-  k_.diagonal().array() += 1;
-  chol_.compute(k_);
-  half_log_det_ += chol_.matrixLLT().diagonal().array().log().sum();
-  k_ = d1_.asDiagonal();
-  chol_.solveInPlace(k_);
-  k_ = d1_.asDiagonal() * k_;
+  if (scale_block_ != 0) load_scales(blocks_[scale_block_], {0, rank_}, d1_);
+  h_ = weighted_.symmetric_total();
+  for (Index j = 0; j < rank_; ++j)
+    for (Index i = 0; i < rank_; ++i) k_(i, j) = d1_(i) * h_(i, j) * d1_(j) + (i == j ? 1 : 0);
+  half_log_det_ += .5 * invert_positive(k_);
+  for (Index j = 0; j < rank_; ++j)
+    for (Index i = 0; i < rank_; ++i) k_(i, j) *= d1_(i) * d1_(j);
+}
+
+void LowRank::scale_noise(ConstMatrixRef noise) {
+  for (Index s = 0; s < noise.cols(); ++s)
+    for (Index j = 0; j < rank_; ++j) scaled_noise_(j, s) = d1_(j) * noise(j, s);
 }
 
 void LowRank::draw(ConstMatrixRef noise, MatrixRef phi) {
   const Index draws = noise.cols();
-  const auto epsilon = noise.bottomRows(dimension());
-  kernel_.over_rows(dimension(), [&](Range r) {
-    for (Index s = 0; s < draws; ++s)
-      phi.col(s).segment(r.begin, r.size()) =
-          mu().col(0).segment(r.begin, r.size()) +
-          d2_.segment(r.begin, r.size()).cwiseProduct(epsilon.col(s).segment(r.begin, r.size()));
+  scale_noise(noise);
+  const auto z = scaled_noise_.leftCols(draws);
+  sweep(dimension(), kernel_.workers(), [&](Range r, Index) {
+    const double* mean = mu().data() + r.begin;
+    const double* d2 = d2_.data() + r.begin;
+    for (Index s = 0; s < draws; ++s) {
+      const double* epsilon = &noise.coeffRef(rank_ + r.begin, s);
+      double* out = &phi.coeffRef(r.begin, s);
+      by_packs(r.size(), [&](auto pack) {
+        pack.put(out, multiply_add(pack.get(d2), pack.get(epsilon), pack.get(mean)));
+      });
+    }
+    if (rank_ > 0) detail::multiply(1, panel(factors(), r), z, 1, mutable_panel(phi, r));
   });
-  if (rank_ == 0) return;
-  auto z = scaled_noise_.leftCols(draws);
-  z = d1_.asDiagonal() * noise.topRows(rank_);
-  kernel_.multiply(1, factors(), z, 1, phi);
 }
 
 double LowRank::entropy() const {
@@ -128,8 +157,8 @@ void LowRank::add_path_term(ConstMatrixRef noise, MatrixRef model_gradient) {
   // Sigma^-1 dev = epsilon/d2 + W B t with t = d1 o z - K (H (d1 o z) + B'(epsilon/d2)).
   auto t = inner_.leftCols(draws);
   if (rank_ > 0) {
-    auto z = scaled_noise_.leftCols(draws);
-    z = d1_.asDiagonal() * noise.topRows(rank_);
+    scale_noise(noise);
+    const auto z = scaled_noise_.leftCols(draws);
     auto u = inner2_.leftCols(draws);
     for (Index s = 0; s < draws; ++s) {
       column_ = epsilon.col(s).cwiseQuotient(d2_);
@@ -143,7 +172,7 @@ void LowRank::add_path_term(ConstMatrixRef noise, MatrixRef model_gradient) {
       kernel_.multiply(1, factors(), t.col(s), 0, column_);
     else
       column_.setZero();
-    kernel_.over_rows(dimension(), [&](Range r) {
+    sweep(dimension(), kernel_.workers(), [&](Range r, Index) {
       model_gradient.col(s).segment(r.begin, r.size()) +=
           epsilon.col(s).segment(r.begin, r.size()).cwiseQuotient(d2_.segment(r.begin, r.size())) +
           weights_.segment(r.begin, r.size()).cwiseProduct(column_.segment(r.begin, r.size()));
@@ -151,77 +180,83 @@ void LowRank::add_path_term(ConstMatrixRef noise, MatrixRef model_gradient) {
   }
 }
 
-// The paper's (Stiefel4): E[g o epsilon] + diag(Sigma^-1) o d2, with diag(Sigma^-1)_i = w_i (1 - w_i b_i' K
-// b_i).
-void LowRank::residual_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g,
-                                Estimator estimator) {
-  auto out = residual_block().gradient.col(0);
-  const auto epsilon = noise.bottomRows(dimension());
-  kernel_.over_rows(dimension(), [&](Range r) {
-    auto part = out.segment(r.begin, r.size());
-    part.setZero();
-    for (Index s = 0; s < g.cols(); ++s)
-      part += weight(s) *
-              g.col(s).segment(r.begin, r.size()).cwiseProduct(epsilon.col(s).segment(r.begin, r.size()));
-    if (estimator == Estimator::kEntropy) {
-      auto share = column_.segment(r.begin, r.size());
-      share.setZero();
-      for (Index j = 0; j < rank_; ++j)
-        for (Index i = 0; i < rank_; ++i)
-          share += k_(i, j) * factors()
-                                  .col(i)
-                                  .segment(r.begin, r.size())
-                                  .cwiseProduct(factors().col(j).segment(r.begin, r.size()));
-      part.array() += (1 - weights_.segment(r.begin, r.size()).array() * share.array()) /
-                      d2_.segment(r.begin, r.size()).array();
+// The paper's (Stiefel4), E[g o epsilon] + diag(Sigma^-1) o d2 with diag(Sigma^-1)_i = w_i (1 - w_i b_i' K
+// b_i), and (Stiefel2), E[g (z o d1)'] + Sigma^-1 B D1^2 with Sigma^-1 B D1^2 = W B K, on these rows.
+void LowRank::panel_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g,
+                             Estimator estimator, Range r) {
+  const bool entropy = estimator == Estimator::kEntropy;
+  const bool log_scales = scale_coordinates_ == ScaleCoordinates::kLog;
+  const Panel epsilon{&noise.coeffRef(rank_ + r.begin, 0), noise.outerStride(), r.size(), noise.cols()};
+  const Panel model = panel(g, r);
+  const double* d2 = d2_.data() + r.begin;
+  const double* w = weights_.data() + r.begin;
+  double* of_mean = blocks_[0].gradient.data() + r.begin;
+  double* of_residual = residual_block().gradient.data() + r.begin;
+  // Where there are no factors, any panel without columns will do.
+  Matrix& factor_gradient = blocks_[factor_block_].gradient;
+  MutablePanel of_factors = mutable_panel(factor_gradient, r);
+  Panel b = panel(blocks_[factor_block_].value, r);
+  b.cols = of_factors.cols = rank_;
+  if (entropy && rank_ > 0) detail::multiply(1, b, k_, 0, of_factors);
+  by_packs(r.size(), [&](auto pack) {
+    Pack mean{};
+    Pack residual{};
+    for (Index s = 0; s < g.cols(); ++s) {
+      const Pack share = weight(s) * pack.get(model.col(s));
+      mean += share;
+      residual = multiply_add(share, pack.get(epsilon.col(s)), residual);
     }
-    if (scale_coordinates_ == ScaleCoordinates::kLog) part.array() *= d2_.segment(r.begin, r.size()).array();
-  });
-}
-
-// The paper's (Stiefel2): E[g (z o d1)'] + Sigma^-1 B D1^2, where Sigma^-1 B D1^2 = W B K.
-void LowRank::factor_gradient(ConstMatrixRef, ConstVectorRef weight, ConstMatrixRef g, Estimator estimator) {
-  Matrix& out = blocks_[factor_block_].gradient;
-  if (estimator == Estimator::kEntropy) kernel_.multiply(1, factors(), k_, 0, out);
-  kernel_.over_rows(dimension(), [&](Range r) {
+    pack.put(of_mean, mean);
+    Pack quadratic{};
     for (Index j = 0; j < rank_; ++j) {
-      auto part = out.col(j).segment(r.begin, r.size());
-      if (estimator == Estimator::kEntropy)
-        part.array() *= weights_.segment(r.begin, r.size()).array();
-      else
-        part.setZero();
+      Pack sum{};
+      if (entropy) {
+        const Pack bk = pack.get(of_factors.col(j));
+        quadratic = multiply_add(bk, pack.get(b.col(j)), quadratic);
+        sum = bk * pack.get(w);
+      }
       for (Index s = 0; s < g.cols(); ++s)
-        part += (weight(s) * scaled_noise_(j, s)) * g.col(s).segment(r.begin, r.size());
+        sum = multiply_add(fill(weighted_noise_(j, s)), pack.get(model.col(s)), sum);
+      pack.put(of_factors.col(j), sum);
     }
+    const Pack scale = pack.get(d2);
+    if (entropy) residual += (1 - pack.get(w) * quadratic) / scale;
+    pack.put(of_residual, log_scales ? residual * scale : residual);
   });
 }
 
 // The paper's (Stiefel3): E[(B'g) o z] + diag(B' Sigma^-1 B) o d1, where B' Sigma^-1 B = H - H K H.
-void LowRank::factor_scale_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g,
-                                    Estimator estimator) {
+void LowRank::factor_scale_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator) {
   auto out = blocks_[scale_block_].gradient.col(0);
-  auto inner = inner_.leftCols(g.cols());
-  kernel_.gram(factors(), g, inner);
-  out.setZero();
-  for (Index s = 0; s < g.cols(); ++s) out += weight(s) * inner.col(s).cwiseProduct(noise.col(s).head(rank_));
-  if (estimator == Estimator::kEntropy)
-    for (Index i = 0; i < rank_; ++i) {
+  const MatrixRef inner = inner_sum_.total();
+  for (Index i = 0; i < rank_; ++i) {
+    double sum = 0;
+    for (Index s = 0; s < inner.cols(); ++s) sum += weight(s) * inner(i, s) * noise(i, s);
+    if (estimator == Estimator::kEntropy) {
       double quadratic = 0;
-      for (Index j = 0; j < rank_; ++j) quadratic += h_(i, j) * k_.col(j).dot(h_.col(i));
-      out(i) += (h_(i, i) - quadratic) * d1_(i);
+      for (Index j = 0; j < rank_; ++j) {
+        double kh = 0;
+        for (Index l = 0; l < rank_; ++l) kh += k_(l, j) * h_(l, i);
+        quadratic += h_(j, i) * kh;
+      }
+      sum += (h_(i, i) - quadratic) * d1_(i);
     }
-  if (scale_coordinates_ == ScaleCoordinates::kLog) out.array() *= d1_.array();
+    out(i) = scale_coordinates_ == ScaleCoordinates::kLog ? sum * d1_(i) : sum;
+  }
 }
 
 void LowRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                        MatrixRef model_gradient) {
+  const Index draws = model_gradient.cols();
   if (estimator == Estimator::kPath) add_path_term(noise, model_gradient);
-  auto mean = blocks_[0].gradient.col(0);
-  mean.setZero();
-  for (Index s = 0; s < model_gradient.cols(); ++s) mean += weight(s) * model_gradient.col(s);
-  residual_gradient(noise, weight, model_gradient, estimator);
-  if (factor_block_ != 0) factor_gradient(noise, weight, model_gradient, estimator);
-  if (scale_block_ != 0) factor_scale_gradient(noise, weight, model_gradient, estimator);
+  for (Index s = 0; s < draws; ++s)
+    for (Index j = 0; j < rank_; ++j) weighted_noise_(j, s) = weight(s) * scaled_noise_(j, s);
+  inner_sum_.start(rank_, draws);
+  sweep(dimension(), kernel_.workers(), [&](Range r, Index task) {
+    panel_gradient(noise, weight, model_gradient, estimator, r);
+    if (scale_block_ != 0) inner_sum_.add(panel(factors(), r), panel(model_gradient, r), task);
+  });
+  if (scale_block_ != 0) factor_scale_gradient(noise, weight, estimator);
 }
 
 void LowRank::times_covariance(VectorRef v) {

@@ -17,7 +17,7 @@ Matrix random_normal(Index rows, Index cols, std::uint64_t seed) {
 }
 
 void add(ConstMatrixRef x, ConstMatrixRef u, MatrixRef out, TallSkinny& kernel) {
-  kernel.over_rows(x.rows(), [&](Range r) {
+  sweep(x.rows(), kernel.workers(), [&](Range r, Index) {
     out.middleRows(r.begin, r.size()) = x.middleRows(r.begin, r.size()) + u.middleRows(r.begin, r.size());
   });
 }
@@ -51,6 +51,11 @@ void LowerTrapezoidal::retract(ConstMatrixRef x, ConstMatrixRef u, MatrixRef out
   add(x, u, out, kernel);
 }
 
+void LowerTrapezoidal::project_panel(const MutablePanel& v, Range rows) const {
+  for (Index j = rows.begin + 1; j < v.cols; ++j)
+    std::fill_n(v.col(j), std::min(j, rows.end) - rows.begin, 0.);
+}
+
 Matrix LowerTrapezoidal::random_point(Index rows, Index cols, std::uint64_t seed) const {
   Matrix out = random_normal(rows, cols, seed);
   clear_upper(out);
@@ -63,12 +68,16 @@ double LowerTrapezoidal::violation(ConstMatrixRef x, TallSkinny&) const {
   return std::sqrt(sum);
 }
 
+void Stiefel::normal_part(MatrixRef inner, ConstMatrixRef, TallSkinny&) const {
+  for (Index j = 0; j < inner.cols(); ++j)
+    for (Index i = 0; i < j; ++i) inner(i, j) = inner(j, i) = (inner(i, j) + inner(j, i)) / 2;
+}
+
 void Stiefel::project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const {
   if (x.cols() == 0) return;
   auto sym = kernel.small(x.cols());
   kernel.gram(x, v, sym);
-  for (Index j = 0; j < sym.cols(); ++j)
-    for (Index i = 0; i < j; ++i) sym(i, j) = sym(j, i) = (sym(i, j) + sym(j, i)) / 2;
+  normal_part(sym, sym, kernel);
   copy(v, out);
   kernel.multiply(-1, x, sym, 1, out);
 }
@@ -103,15 +112,11 @@ void Grassmann::project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallS
   kernel.multiply(-1, x, inner, 1, out);
 }
 
-void FixedRank::project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const {
-  const Index p = x.cols();
-  if (p == 0) return;
-  auto omega = kernel.small(p);
-  kernel.gram(x, x, omega);
-  const SymmetricEigen& solved = kernel.eigen(omega);
+void FixedRank::normal_part(MatrixRef omega, ConstMatrixRef gram, TallSkinny& kernel) const {
+  const Index p = gram.cols();
+  const SymmetricEigen& solved = kernel.eigen(gram);
   const auto basis = solved.vectors();
   const auto values = solved.values();
-  kernel.gram(x, v, omega);
   for (Index j = 0; j < p; ++j) {
     omega(j, j) = 0;
     for (Index i = 0; i < j; ++i) {
@@ -130,6 +135,16 @@ void FixedRank::project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallS
     }
   rotated.noalias() = basis.lazyProduct(omega);
   omega.noalias() = rotated.lazyProduct(basis.transpose());
+}
+
+void FixedRank::project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const {
+  const Index p = x.cols();
+  if (p == 0) return;
+  auto gram = kernel.third_small(p);
+  auto omega = kernel.small(p);
+  kernel.gram(x, x, gram);
+  kernel.gram(x, v, omega);
+  normal_part(omega, gram, kernel);
   copy(v, out);
   kernel.multiply(-1, x, omega, 1, out);
 }

@@ -52,11 +52,13 @@ class DenseKernel final : public DesignKernel {
 
   void accumulate(const RowBlock& block, const double* residual, Index stride, Index draws,
                   double* packed_gradient) const override {
-    Index s = 0;
-    for (; s + kDrawTile <= draws; s += kDrawTile)
-      accumulate_draws<4, kDrawTile>(block, residual + s * stride, stride, packed_gradient + s * column_);
-    for (; s < draws; ++s)
-      accumulate_draws<8, 1>(block, residual + s * stride, stride, packed_gradient + s * column_);
+    // A design that no cache holds is fetched a block ahead: rows are too short for the processor to see a
+    // pattern, and it would otherwise compute and wait in turns.
+    constexpr Index kCacheBytes = Index{8} << 20U;
+    if (x_.rows * x_.stride * static_cast<Index>(sizeof(Scalar)) > kCacheBytes)
+      accumulate_all<true>(block, residual, stride, draws, packed_gradient);
+    else
+      accumulate_all<false>(block, residual, stride, draws, packed_gradient);
   }
 
  private:
@@ -116,15 +118,26 @@ class DenseKernel final : public DesignKernel {
     for (int s = 0; s < S; ++s) std::copy_n(totals + s * R, R, eta + s * stride);
   }
 
-  template <int R, int S>
+  template <bool Ahead>
+  void accumulate_all(const RowBlock& block, const double* residual, Index stride, Index draws,
+                      double* packed) const {
+    Index s = 0;
+    for (; s + kDrawTile <= draws; s += kDrawTile)
+      accumulate_draws<4, kDrawTile, Ahead>(block, residual + s * stride, stride, packed + s * column_);
+    for (; s < draws; ++s)
+      accumulate_draws<8, 1, Ahead>(block, residual + s * stride, stride, packed + s * column_);
+  }
+
+  template <int R, int S, bool Ahead>
   void accumulate_draws(const RowBlock& block, const double* residual, Index stride, double* packed) const {
     for_each_tile<R>(block.size, [&](auto rows, Index i) {
-      accumulate_tile<rows, S>({x_, block, i}, residual + i, stride, packed);
+      accumulate_tile<rows, S, Ahead>({x_, block, i}, residual + i, stride, packed);
     });
   }
 
-  template <int R, int S>
+  template <int R, int S, bool Ahead>
   void accumulate_tile(const TileRows<R>& rows, const double* residual, Index stride, double* packed) const {
+    const Index ahead = block_rows() * x_.stride;
     const Index end = x_.cols;
     const Index last = x_.cols - kWidth<P>;
     const Index column = column_;
@@ -139,6 +152,7 @@ class DenseKernel final : public DesignKernel {
       P sums[S];
       unroll<S>([&](auto s) __attribute__((always_inline)) { sums[s] = load<P>(packed + s * column + j); });
       unroll<R>([&](auto r) __attribute__((always_inline)) {
+        if constexpr (Ahead) __builtin_prefetch(rows.at[r] + at + ahead, 0, 2);
         const P x = load_for<S>(rows.at[r] + at);
         unroll<S>([&](auto s) __attribute__((always_inline)) {
           sums[s] = multiply_add(x, weights[s * R + r], sums[s]);

@@ -58,22 +58,51 @@ inline void store(double* to, P value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// The first n numbers, then `filler`.
-inline Pack load_some(const double* from, Index n, double filler) {
-  double numbers[kWidth<Pack>];
-  for (Index i = 0; i < kWidth<Pack>; ++i) numbers[i] = i < n ? from[i] : filler;
-  return load(numbers);
-}
-
-inline void store_some(double* to, Index n, Pack value) {
-  double numbers[kWidth<Pack>];
-  store(numbers, value);
-  for (Index i = 0; i < n; ++i) to[i] = numbers[i];
-}
-
 template <class P = Pack>
 inline P fill(double value) {
   return value - P{};
+}
+
+/// The first n numbers, then `filler`.
+inline Pack load_some(const double* from, Index n, double filler) {
+#if defined(__AVX512F__)
+  return _mm512_mask_loadu_pd(fill(filler), static_cast<__mmask8>((1U << n) - 1U), from);
+#else
+  double numbers[kWidth<Pack>];
+  for (Index i = 0; i < kWidth<Pack>; ++i) numbers[i] = i < n ? from[i] : filler;
+  return load(numbers);
+#endif
+}
+
+inline void store_some(double* to, Index n, Pack value) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_pd(to, static_cast<__mmask8>((1U << n) - 1U), value);
+#else
+  double numbers[kWidth<Pack>];
+  store(numbers, value);
+  for (Index i = 0; i < n; ++i) to[i] = numbers[i];
+#endif
+}
+
+/// Where a loop over numbers is: a whole pack from `at`, or the `count` that are left.
+struct WholePack {
+  Index at;
+  Pack get(const double* from) const { return load(from + at); }
+  void put(double* to, Pack value) const { store(to + at, value); }
+};
+struct PartialPack {
+  Index at;
+  Index count;
+  Pack get(const double* from) const { return load_some(from + at, count, 0.0); }
+  void put(double* to, Pack value) const { store_some(to + at, count, value); }
+};
+
+/// Calls body(pack) until n numbers are done. What a partial pack computes beyond its count goes nowhere.
+template <class Body>
+[[gnu::always_inline]] inline void by_packs(Index n, Body&& body) {
+  Index at = 0;
+  for (; at + kWidth<Pack> <= n; at += kWidth<Pack>) body(WholePack{at});
+  if (at < n) body(PartialPack{at, n - at});
 }
 
 /// a b + c in one rounding where the processor can. Spelt out, because compilers contract a sum of products
@@ -107,6 +136,17 @@ inline double in_register(double x) { return x; }
 inline Pack max(Pack a, Pack b) { return a > b ? a : b; }
 inline Pack min(Pack a, Pack b) { return a < b ? a : b; }
 inline Pack abs(Pack x) { return max(x, -x); }
+
+inline Pack root(Pack x) {
+#if defined(__AVX512F__)
+  return _mm512_sqrt_pd(x);
+#elif defined(__AVX__)
+  return _mm256_sqrt_pd(x);
+#else
+  for (int i = 0; i < kWidth<Pack>; ++i) x[i] = __builtin_sqrt(x[i]);
+  return x;
+#endif
+}
 
 /// Adjacent numbers first, then adjacent pairs, and so on: the order of add_up_each too.
 inline double add_up(double x) { return x; }
@@ -174,6 +214,25 @@ inline Pack exp(Pack x) {
     series = multiply_add(series, r, fill(inverse_factorial));
   const PackBits power = reinterpret_cast<PackBits>(shifted) << 52;
   return reinterpret_cast<Pack>(reinterpret_cast<PackBits>(series) + power);
+}
+
+/// log(x) for a positive normal x: its exponent, and 2 atanh((f - 1) / (f + 1)) by its power series for the
+/// fraction f between sqrt(1/2) and sqrt(2). Relative error below 2^-51.
+inline Pack log(Pack x) {
+  constexpr double kLog2High = 0x1.62e42fefa0000p-1;
+  constexpr double kLog2Low = 0x1.cf79abc9e3b3ap-40;
+  const PackBits bits = reinterpret_cast<PackBits>(x);
+  // An integer below 2^52 in the last bits of 2^52 is that many more.
+  const Pack biased = reinterpret_cast<Pack>((bits >> 52) | 0x4330000000000000) - 0x1p52;
+  const Pack fraction = reinterpret_cast<Pack>((bits & 0xfffffffffffff) | 0x3ff0000000000000);
+  const auto large = fraction > fill(std::numbers::sqrt2);
+  const Pack f = large ? fraction * .5 : fraction;
+  const Pack exponent = large ? biased - 1022. : biased - 1023.;
+  const Pack s = (f - 1.) / (f + 1.);
+  const Pack square = s * s;
+  Pack series = fill(2.0 / 21.0);
+  for (int k = 19; k >= 1; k -= 2) series = multiply_add(series, square, fill(2.0 / k));
+  return multiply_add(exponent, fill(kLog2High), multiply_add(exponent, fill(kLog2Low), s * series));
 }
 
 /// log(1 + e) for 0 <= e <= 1, given s = e / (2 + e): 2 atanh(s) by its power series.

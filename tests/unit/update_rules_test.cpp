@@ -124,7 +124,6 @@ TEST(UpdateRules, NeverStepToANonFinitePoint) {
         if (t % 4 == 3) g(2, 0) = inf;
         const Matrix before = x;
         update->step(x, g, -1e-3, work, kernel);
-        ASSERT_TRUE(work.allFinite()) << name(kind) << " step " << t;
         if (before.cwiseAbs().maxCoeff() < 1e300) {
           ASSERT_TRUE(x.allFinite()) << name(kind) << " step " << t;
         }

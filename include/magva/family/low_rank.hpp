@@ -2,8 +2,6 @@
 // theta = mu + B (d1 o z) + d2 o epsilon: mean-field, VAFC, Stiefel, Grassmann and fixed rank are one family
 // with different manifolds for B, and d1 learned or fixed at 1. Only p x p systems are solved; with W =
 // D2^-2, H = B'WB, C = I + D1 H D1 and K = D1 C^-1 D1 the Woodbury identity reads Sigma^-1 = W - W B K B' W.
-#include <Eigen/Cholesky>
-
 #include "magva/family/family.hpp"
 
 namespace magva {
@@ -30,10 +28,11 @@ class LowRank final : public Family {
   Vector scales(const Block& block) const;
   /// dev is B (d1 o z) + d2 o epsilon; adds Sigma^-1 dev to the model's gradients.
   void add_path_term(ConstMatrixRef noise, MatrixRef model_gradient);
-  void residual_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g, Estimator estimator);
-  void factor_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g, Estimator estimator);
-  void factor_scale_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g,
-                             Estimator estimator);
+  void load_scales(const Block& block, Range rows, Vector& out) const;
+  void scale_noise(ConstMatrixRef noise);
+  void panel_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g, Estimator estimator,
+                      Range rows);
+  void factor_scale_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator);
 
   Index rank_;
   ScaleCoordinates scale_coordinates_;
@@ -42,9 +41,10 @@ class LowRank final : public Family {
   TallSkinny kernel_;
   Vector d1_, d2_, weights_;  ///< scales as numbers, whatever their coordinates; W = 1/d2^2
   Matrix h_, k_;              ///< H and K
-  Eigen::LLT<Matrix> chol_;   ///< of C
   double half_log_det_ = 0;
-  Matrix scaled_noise_, inner_, inner2_;  ///< p x draws
+  Vector log_sums_;                                        ///< of |d2|, one a task
+  GramSum weighted_, inner_sum_;                           ///< B'WB and B'g
+  Matrix scaled_noise_, weighted_noise_, inner_, inner2_;  ///< p x draws
   Vector column_;
 };
 

@@ -7,6 +7,8 @@ namespace magva {
 /// All m x p matrices. Projection is the identity, so that a rule reduces to its ordinary Euclidean form.
 struct Euclidean {
   static constexpr const char* name = "euclidean";
+  static constexpr Geometry geometry = Geometry::kFlat;
+  void project_panel(const MutablePanel&, Range) const {}
   void project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const;
   void retract(ConstMatrixRef x, ConstMatrixRef u, MatrixRef out, TallSkinny& kernel) const;
   void transport(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const {
@@ -19,6 +21,8 @@ struct Euclidean {
 /// Lower trapezoidal matrices: the factors of VAFC (Ong, Nott & Smith 2018), and Cholesky factors when m = p.
 struct LowerTrapezoidal {
   static constexpr const char* name = "lower-trapezoidal";
+  static constexpr Geometry geometry = Geometry::kFlat;
+  void project_panel(const MutablePanel& v, Range rows) const;
   void project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const;
   void retract(ConstMatrixRef x, ConstMatrixRef u, MatrixRef out, TallSkinny& kernel) const;
   void transport(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const {

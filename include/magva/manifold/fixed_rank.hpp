@@ -8,6 +8,8 @@ namespace magva {
 /// run into rank-deficient matrices, and the paper shows that they do.
 struct FixedRank {
   static constexpr const char* name = "fixed-rank";
+  static constexpr Geometry geometry = Geometry::kFullColumnRank;
+  void normal_part(MatrixRef inner, ConstMatrixRef gram, TallSkinny& kernel) const;
   /// Onto the horizontal space {U : B'U symmetric}: Z - B Omega with the skew Omega that solves
   /// Omega B'B + B'B Omega = B'Z - Z'B.
   void project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const;

@@ -6,6 +6,8 @@ namespace magva {
 /// Subspaces, each represented by a matrix with orthonormal columns (the paper's Table 2).
 struct Grassmann {
   static constexpr const char* name = "grassmann";
+  static constexpr Geometry geometry = Geometry::kOrthonormal;
+  void normal_part(MatrixRef, ConstMatrixRef, TallSkinny&) const {}
   /// (I - BB')Z
   void project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const;
   void retract(ConstMatrixRef x, ConstMatrixRef u, MatrixRef out, TallSkinny& kernel) const {

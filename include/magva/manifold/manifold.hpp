@@ -7,6 +7,13 @@
 
 namespace magva {
 
+/// How a manifold lets a sweep over panels do its work.
+enum class Geometry {
+  kFlat,         ///< project_panel(v, rows) projects these rows of v, whatever x; x + u retracts
+  kOrthonormal,  ///< v - x S projects, where normal_part turns x'v into S; the polar factor of x + u retracts
+  kFullColumnRank  ///< as before, but normal_part also needs x'x; x + u retracts
+};
+
 /// The contract, for a point x and any matrix v of its shape:
 ///  - project(x, v, out): the orthogonal projection of v onto the tangent space at x; `out` may be v;
 ///  - retract(x, u, out): a point of the manifold, x + u to first order for a tangent u; `out` may be x;
@@ -23,6 +30,7 @@ concept Manifold = requires(const M m, ConstMatrixRef x, ConstMatrixRef v, Matri
   { m.random_point(Index{}, Index{}, std::uint64_t{}) } -> std::same_as<Matrix>;
   { m.violation(x, kernel) } -> std::same_as<double>;
   { M::name } -> std::convertible_to<const char*>;
+  { M::geometry } -> std::convertible_to<Geometry>;
 };
 
 }  // namespace magva

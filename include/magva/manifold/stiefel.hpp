@@ -6,6 +6,8 @@ namespace magva {
 /// Matrices with orthonormal columns, B'B = I (the paper's Table 1).
 struct Stiefel {
   static constexpr const char* name = "stiefel";
+  static constexpr Geometry geometry = Geometry::kOrthonormal;
+  void normal_part(MatrixRef inner, ConstMatrixRef gram, TallSkinny& kernel) const;
   /// Z - B sym(B'Z)
   void project(ConstMatrixRef x, ConstMatrixRef v, MatrixRef out, TallSkinny& kernel) const;
   /// (B + U)(I + U'U)^(-1/2), which is the polar factor of B + U. Computed from the Gram matrix of B + U

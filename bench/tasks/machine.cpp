@@ -1,0 +1,68 @@
+#include "machine.hpp"
+
+#include <vector>
+
+#include "magva/workers.hpp"
+#include "timing.hpp"
+
+namespace magva::bench {
+
+namespace {
+typedef double Wide __attribute__((vector_size(64)));
+volatile double sink;  // NOLINT: keeps what is measured from being optimised away
+}  // namespace
+
+double read_bandwidth(int threads) {
+  constexpr Index kNumbers = Index{1} << 26U;  // 512 MiB, far beyond any cache,
+  constexpr Index kWindow = kNumbers / 8;      // read in parts, so that a part falls between others' work
+  const std::vector<double> numbers(static_cast<std::size_t>(kNumbers), 1.);
+  Workers workers(threads);
+  std::vector<double> sums(64 * static_cast<std::size_t>(threads));
+  Index first = 0;
+  const auto read = [&] {
+    first = (first + kWindow) % kNumbers;
+    workers.run(threads, [&](Index task) {
+      const Range part = piece(kWindow / 64, threads, task);
+      Wide sum[8] = {};
+      for (Index i = part.begin; i < part.end; ++i)
+        for (int k = 0; k < 8; ++k) {
+          Wide x;
+          __builtin_memcpy(&x, numbers.data() + first + 64 * i + 8 * k, sizeof x);
+          sum[k] += x;
+        }
+      double total = 0;
+      for (const Wide& part_sum : sum)
+        for (int k = 0; k < 8; ++k) total += part_sum[k];
+      sums[64 * static_cast<std::size_t>(task)] = total;
+    });
+    sink = sums[0];
+  };
+  return 8. * static_cast<double>(kWindow) / fastest(1.5, read);
+}
+
+double peak_flops() {
+  constexpr int kChains = 16;
+  constexpr long kRounds = 100'000;
+  const auto work = [] {
+    Wide x[kChains];
+    for (int k = 0; k < kChains; ++k) x[k] = Wide{} + (1. + k);
+    const Wide a = Wide{} + .999;
+    const Wide b = Wide{} + .001;
+    for (long i = 0; i < kRounds; ++i)
+      for (Wide& chain : x) chain = chain * a + b;
+    double total = 0;
+    for (const Wide& chain : x) total += chain[0];
+    sink = total;
+  };
+  return 2. * 8 * kChains * static_cast<double>(kRounds) / fastest(.5, work);
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#else
+  return "g++ " __VERSION__;
+#endif
+}
+
+}  // namespace magva::bench

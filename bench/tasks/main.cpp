@@ -1,0 +1,61 @@
+// usage: magva_tasks IONOSPHERE_CSV FOLDER
+// Runs our side of every task, writes FOLDER/magva.json and, as NumPy files, what the peers need.
+#include <fmt/format.h>
+
+#include <exception>
+#include <fstream>
+#include <thread>
+
+#include "machine.hpp"
+#include "tasks.hpp"
+
+namespace magva::bench {
+namespace {
+
+nlohmann::json run(const std::filesystem::path& ionosphere, const std::filesystem::path& folder) {
+  nlohmann::json out;
+  const auto task = [&](const char* name, auto&& measure) {
+    fmt::print(stderr, "{}\n", name);
+    out[name] = measure();
+  };
+  const int threads = std::thread::hardware_concurrency() > 1 ? 2 : 1;
+  task("memory", [] { return peak_memory(); });
+  task("compiler", [] { return compiler(); });
+  task("bandwidth_1", [] { return read_bandwidth(1); });
+  task("peak_flops", [] { return peak_flops(); });
+  const TaskProblem iono = ionosphere_problem(ionosphere);
+  const TaskProblem leukemia = random_problem("horseshoe", 38, 7130, PriorKind::kHorseshoe, 4, 1);
+  const TaskProblem spam = random_problem("spam", 4601, 105, PriorKind::kNormal, 4, 8);
+  task("ionosphere", [&] { return step_times(iono, 1, folder); });
+  task("horseshoe", [&] { return step_times(leukemia, threads, folder); });
+  task("spam", [&] { return step_times(spam, threads, folder); });
+  task("step_over_gradient", [&] { return step_over_gradient(iono); });
+  task("default", [&] { return default_elbo_over_time(iono, folder); });
+  task("streaming_1", [] { return streaming(100'000, 1000, 10, 1); });
+  task("streaming_2", [&] { return streaming(100'000, 1000, 10, threads); });
+  task("streaming_narrow", [] { return streaming(400'000, 100, 4, 1); });
+  task("threads", [] { return threads_scaling(100'000, 100, 8); });
+  task("doublings_1", [] { return doublings(1); });
+  task("doublings_2", [&] { return doublings(threads); });
+  return out;
+}
+
+}  // namespace
+}  // namespace magva::bench
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    fmt::print(stderr, "usage: magva_tasks IONOSPHERE_CSV FOLDER\n");
+    return 2;
+  }
+  try {
+    const std::filesystem::path folder = argv[2];
+    std::filesystem::create_directories(folder);
+    const auto results = magva::bench::run(argv[1], folder);
+    std::ofstream(folder / "magva.json") << results.dump(1) << '\n';
+    return 0;
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "magva_tasks: {}\n", problem.what());
+    return 1;
+  }
+}

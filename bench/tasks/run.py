@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Runs the tasks of docs/performance.md, ours and the peers', and prints one table of ratios.
+
+usage: bench/tasks/run.py [BUILD_FOLDER]
+Writes BUILD_FOLDER/bench.json. NumPyro comes from PyPI into BUILD_FOLDER/peers; where it cannot be had its rows are left
+out, with a sentence.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGES = ["numpyro==0.22.0", "jax==0.10.2"]
+
+
+def numpyro_python(folder):
+    """A Python that has NumPyro, in a virtual environment made for it; None where it cannot be had."""
+    python = folder / "bin" / "python"
+    if not python.exists() and subprocess.run([sys.executable, "-m", "venv", folder]).returncode != 0:
+        return None
+    found = subprocess.run([python, "-c", "import numpyro"], capture_output=True).returncode == 0
+    found = found or subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES]).returncode == 0
+    return python if found else None
+
+
+def machine():
+    described = subprocess.run(["lscpu", "--json"], capture_output=True, text=True)
+    fields = {}
+    if described.returncode == 0:
+        for field in json.loads(described.stdout)["lscpu"]:
+            fields[field["field"].rstrip(":")] = field["data"]
+    wanted = ("Model name", "CPU(s)", "L1d cache", "L2 cache", "L3 cache")
+    return {"load": os.getloadavg()[0], **{key: fields[key] for key in wanted if key in fields}}
+
+
+def first_within(path, target):
+    return next((seconds for seconds, elbo in path if elbo >= target), None)
+
+
+def time_to_half_a_nat(ours, peer):
+    runs = [(run["seconds"], run["elbo"]) for run in ours["default"]["runs"]]
+    best = max([ours["default"]["best"]] + [e for fit in peer["elbo_over_time"] for _, e in fit["path"]])
+    mine = first_within(runs, best - 0.5)
+    theirs = [t for t in (first_within(fit["path"], best - 0.5) for fit in peer["elbo_over_time"]) if t is not None]
+    return best, mine, min(theirs) if theirs else None
+
+
+def peer_rows(ours, peer):
+    rows = []
+    for name, label, wanted in (("ionosphere", "ionosphere 351 x 112, p = 4, 1 draw: NumPyro / magva, a step", 4),
+                                ("horseshoe", "38 x 7,129 horseshoe, p = 4: NumPyro / magva, a step", 8),
+                                ("spam", "4,601 x 105, p = 4, 8 draws: NumPyro / magva, a gradient", 2)):
+        rows.append((label, peer[name]["step"] / ours[name]["step"], ">=", wanted))
+        rows.append(("  with VAFC and AdaDelta, whose factors are free like NumPyro's", peer[name]["step"] / ours[name]["vafc_step"], "", None))
+    best, mine, theirs = time_to_half_a_nat(ours, peer)
+    label = f"time to within .5 nats of {best:.2f}, ionosphere: NumPyro / magva default"
+    if mine is None:
+        rows.append((label + " (the default never is)", 0.0, ">=", 10))
+    elif theirs is None:
+        slowest = max(fit["path"][-1][0] for fit in peer["elbo_over_time"])
+        rows.append((label + " (NumPyro never is; its longest run counts)", slowest / mine, ">=", 10))
+    else:
+        rows.append((label, theirs / mine, ">=", 10))
+    return rows
+
+
+def our_rows(ours):
+    of_rules = ours["step_over_gradient"]
+    steps = {name: seconds / of_rules["gradient"] for name, seconds in of_rules["steps"].items()}
+    default = "stiefel adadelta-guarded"
+    worst_doubling = {n: max(row.get("ratio", 0) for row in ours[f"doublings_{n}"]) for n in (1, 2)}
+    rows = [
+        ("100,000 x 1,000, p = 10: design bytes a second / read bandwidth, 1 thread", ours["streaming_1"]["share"], ">=", 0.8),
+        ("  the same with 2 threads", ours["streaming_2"]["share"], ">=", 0.8),
+        ("  400,000 x 100, p = 4, 1 thread", ours["streaming_narrow"]["share"], "", None),
+        (f"a step / the model's gradient, ionosphere, {default}", steps[default], "<=", 1.5),
+    ]
+    rows += [(f"  {name}", ratio, "<=", 1.5) for name, ratio in steps.items() if name != default]
+    rows += [
+        ("largest cost as m doubles, 1,000 to 1,024,000, p = 10, 1 thread", worst_doubling[1], "<=", 2.2),
+        ("  the same with 2 threads", worst_doubling[2], "<=", 2.2),
+        ("peak memory at m = 1,000,000, p = 10, AdaDelta, GiB", ours["memory"]["peak_bytes"] / 2**30, "<=", 1),
+        ("2 threads over 1, 100,000 x 100, 8 draws", ours["threads"]["ratio"], ">=", 1.6),
+    ]
+    for name in ("ionosphere", "horseshoe", "spam"):
+        task = ours[name]
+        # These designs stay in cache: memory's bandwidth is no floor, the processor's peak is.
+        floor = task["floor"]["flops"] / ours["peak_flops"] / task["threads"]
+        rows.append((f"{name}: plain Eigen / magva, a step of VAFC with AdaDelta", task["plain_step"] / task["vafc_step"], "", None))
+        rows.append((f"{name}: a step / floor of flops", task["step"] / floor, "", None))
+    return rows
+
+
+def print_table(rows):
+    print(f"| {'task':90} | {'measured':>8} | {'wanted':>7} | |\n|---|---|---|---|")
+    for label, value, sign, wanted in rows:
+        met = "" if wanted is None else "yes" if (value >= wanted if sign == ">=" else value <= wanted) else "NO"
+        goal = "" if wanted is None else f"{sign} {wanted:g}"
+        print(f"| {label:90} | {value:8.2f} | {goal:>7} | {met} |")
+
+
+def main():
+    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build-bench").resolve()
+    folder = build / "tasks"
+    facts = machine()
+    subprocess.run([build / "magva_tasks", ROOT / "data" / "ionosphere.csv", folder], check=True)
+    ours = json.loads((folder / "magva.json").read_text())
+    rows, peer = [], None
+    python = numpyro_python(build / "peers")
+    if python is None:
+        print("NumPyro cannot be installed here: the comparison with it is left out.")
+    else:
+        subprocess.run([python, HERE / "numpyro_peer.py", folder], check=True)
+        peer = json.loads((folder / "numpyro.json").read_text())
+        rows += peer_rows(ours, peer)
+    rows += our_rows(ours)
+    facts["load at the end"] = os.getloadavg()[0]
+    facts["compiler"] = ours["compiler"]
+    print("; ".join(f"{key}: {value}" for key, value in facts.items()) + "\n")
+    print_table(rows)
+    table = [{"task": label.strip(), "measured": value, "wanted": f"{sign} {wanted}"} for label, value, sign, wanted in rows]
+    (build / "bench.json").write_text(json.dumps({"machine": facts, "table": table, "magva": ours, "numpyro": peer}, indent=1))
+
+
+main()

@@ -1,0 +1,82 @@
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "magva/fit.hpp"
+#include "tasks.hpp"
+#include "timing.hpp"
+
+namespace magva::bench {
+
+namespace {
+
+/// Independent normals: as cheap as a target can be.
+auto cheap_target(Index m) {
+  return lift(m, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    return -.5 * theta.squaredNorm();
+  });
+}
+
+FitOptions rank_ten(int threads) {
+  FitOptions options;
+  options.family.rank = 10;
+  options.threads = threads;
+  return options;
+}
+
+}  // namespace
+
+nlohmann::json peak_memory() {
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("cannot start a process for the memory task");
+  if (child == 0) {
+    FitOptions options = rank_ten(1);
+    options.factor_rule = rule_defaults(RuleKind::kAdadelta);
+    const auto model = cheap_target(1'000'000);
+    Fitter fitter(model, options);
+    for (int t = 0; t < 3; ++t) fitter.step();
+    _exit(0);
+  }
+  int status = 0;
+  rusage usage{};
+  if (wait4(child, &status, 0, &usage) != child || status != 0)
+    throw std::runtime_error("the memory task's process failed");
+  return {{"peak_bytes", 1024. * static_cast<double>(usage.ru_maxrss)}};
+}
+
+nlohmann::json doublings(int threads) {
+  nlohmann::json out = nlohmann::json::array();
+  double last = 0;
+  for (Index m = 1000; m <= 1'024'000; m *= 2) {
+    const auto model = cheap_target(m);
+    Fitter fitter(model, rank_ten(threads));
+    const double step = fastest(.5, [&] { fitter.step(); });
+    nlohmann::json row{{"m", m}, {"step", step}};
+    if (last > 0) row["ratio"] = step / last;
+    out.push_back(std::move(row));
+    last = step;
+  }
+  return out;
+}
+
+nlohmann::json threads_scaling(Index rows, Index cols, Index draws) {
+  const TaskProblem problem = random_problem("threads", rows, cols, PriorKind::kNormal, 4, draws);
+  const Regression model = model_of(problem);
+  FitOptions options;
+  options.draws = draws;
+  Fitter one(model, options);
+  options.threads = 2;
+  Fitter two(model, options);
+  double best_one = std::numeric_limits<double>::infinity();
+  double best_two = best_one;
+  for (int turn = 0; turn < 3; ++turn) {
+    best_one = std::min(best_one, fastest(.7, [&] { one.step(); }));
+    best_two = std::min(best_two, fastest(.7, [&] { two.step(); }));
+  }
+  return {{"one", best_one}, {"two", best_two}, {"ratio", best_one / best_two}};
+}
+
+}  // namespace magva::bench

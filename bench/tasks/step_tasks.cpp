@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "machine.hpp"
+#include "magva/fit.hpp"
+#include "plain/low_rank_step.hpp"
+#include "plain/models.hpp"
+#include "tasks.hpp"
+#include "timing.hpp"
+
+namespace magva::bench {
+
+namespace {
+
+constexpr double kBudget = 1.5;      // seconds a timing
+constexpr double kTolerance = 1e-9;  // between implementations
+
+FitOptions options_for(const TaskProblem& problem, FamilyKind family, RuleKind rule, int threads) {
+  FitOptions options;
+  options.family.kind = family;
+  options.family.rank = problem.rank;
+  options.factor_rule = rule_defaults(rule);
+  options.draws = problem.draws;
+  options.threads = threads;
+  return options;
+}
+
+double step_seconds(const Model& model, const FitOptions& options, double budget = kBudget) {
+  Fitter fitter(model, options);
+  return fastest(budget, [&] { fitter.step(); });
+}
+
+double gradient_seconds(const Regression& model, const Matrix& theta, int threads) {
+  Workers workers(threads);
+  const auto scratch = model.make_scratch(theta.cols());
+  Evaluation evaluation{*scratch, workers};
+  Vector log_density(theta.cols());
+  Matrix gradient(theta.rows(), theta.cols());
+  return fastest(kBudget, [&] { model.evaluate(theta, log_density, gradient, evaluation); });
+}
+
+double plain_step_seconds(const TaskProblem& problem) {
+  const auto plain = problem.prior == PriorKind::kNormal ? plain_logistic : plain_horseshoe;
+  Matrix eta(problem.x.rows(), problem.draws);
+  PlainLowRank fitter(
+      [&](const Matrix& theta, Vector& log_density, Matrix& gradient) {
+        plain(problem.x, problem.y, theta, log_density, gradient, eta);
+      },
+      problem.dimension(), problem.rank, problem.draws);
+  return fastest(kBudget, [&] { fitter.step(); });
+}
+
+/// What must be read, and computed, in a step: the design once, two products with it for each draw.
+nlohmann::json floor_of(const TaskProblem& problem) {
+  const auto entries = static_cast<double>(problem.x.size());
+  return {{"bytes", 8 * entries}, {"flops", 4 * entries * static_cast<double>(problem.draws)}};
+}
+
+}  // namespace
+
+nlohmann::json step_times(const TaskProblem& problem, int threads, const std::filesystem::path& folder) {
+  const Densities ours = our_densities(problem);
+  const double difference = disagreement(ours, plain_densities(problem));
+  if (!(difference < kTolerance))
+    throw std::runtime_error(
+        fmt::format("{}: the model and the plain Eigen form differ by {}", problem.name, difference));
+  save_for_peers(problem, ours, folder);
+  const Regression model = model_of(problem);
+  const auto step = [&](int count) {
+    return step_seconds(model,
+                        options_for(problem, FamilyKind::kStiefel, FitOptions{}.factor_rule.kind, count));
+  };
+  const double one = step(1);
+  const double all = threads == 1 ? one : step(threads);
+  const FitOptions vafc = options_for(problem, FamilyKind::kVafc, RuleKind::kAdadeltaStable, 1);
+  return {{"name", problem.name},
+          {"rank", problem.rank},
+          {"draws", problem.draws},
+          {"horseshoe", problem.prior == PriorKind::kHorseshoe},
+          {"threads", all < one ? threads : 1},
+          {"plain_difference", difference},
+          {"step", std::min(one, all)},
+          {"one_thread_step", one},
+          {"vafc_step", step_seconds(model, vafc)},
+          {"gradient", gradient_seconds(model, problem.theta, 1)},
+          {"plain_step", plain_step_seconds(problem)},
+          {"floor", floor_of(problem)}};
+}
+
+nlohmann::json step_over_gradient(const TaskProblem& problem) {
+  const Regression model = model_of(problem);
+  nlohmann::json steps;
+  const auto time = [&](FamilyKind family, RuleKind rule) {
+    steps[fmt::format("{} {}", name(family), name(rule))] =
+        step_seconds(model, options_for(problem, family, rule, 1), kBudget / 2);
+  };
+  const double before = gradient_seconds(model, problem.theta, 1);
+  time(FamilyKind::kMeanField, RuleKind::kAdadeltaStable);
+  time(FamilyKind::kVafc, RuleKind::kAdadeltaStable);
+  for (const RuleKind rule :
+       {RuleKind::kBasic, RuleKind::kMomentum, RuleKind::kRmsprop, RuleKind::kAdadelta,
+        RuleKind::kAdadeltaGuarded, RuleKind::kRmspropStable, RuleKind::kAdadeltaStable, RuleKind::kAdam})
+    time(FamilyKind::kStiefel, rule);
+  const double after = gradient_seconds(model, problem.theta, 1);
+  return {{"gradient", std::min(before, after)}, {"steps", steps}};
+}
+
+nlohmann::json streaming(Index rows, Index cols, Index rank, int threads) {
+  const TaskProblem problem = random_problem("streaming", rows, cols, PriorKind::kNormal, rank, 1);
+  const Regression model = model_of(problem);
+  const double before = read_bandwidth(threads);
+  const double step = step_seconds(
+      model, options_for(problem, FamilyKind::kStiefel, FitOptions{}.factor_rule.kind, threads), 3);
+  const double bandwidth = std::max(before, read_bandwidth(threads));
+  const double rate = 8 * static_cast<double>(problem.x.size()) / step;
+  return {{"rows", rows},           {"cols", cols},           {"threads", threads},       {"step", step},
+          {"bytes_a_second", rate}, {"bandwidth", bandwidth}, {"share", rate / bandwidth}};
+}
+
+}  // namespace magva::bench

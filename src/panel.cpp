@@ -1,0 +1,44 @@
+#include "magva/panel.hpp"
+
+#include <algorithm>
+
+#include "panel_kernels.hpp"
+
+namespace magva {
+
+Index row_tasks(Index rows) {
+  constexpr Index kRowsPerTask = 8192;  // below this a second thread costs more than it gives
+  constexpr Index kMaxTasks = 16;
+  return std::clamp<Index>(rows / kRowsPerTask, 1, kMaxTasks);
+}
+
+void GramSum::start(Index p, Index k) {
+  p_ = p;
+  k_ = k;
+  sums_.head(p * k * tasks_).setZero();
+}
+
+void GramSum::add(const Panel& a, const Panel& b, Index task) { detail::add_gram(a, b, of(task)); }
+
+void GramSum::add_symmetric(const Panel& a, const Panel& b, Index task) {
+  detail::add_upper_gram(a, b, of(task));
+}
+
+MatrixRef GramSum::total() {
+  Eigen::Map<Matrix> sum(of(0), p_, k_);
+  for (Index task = 1; task < tasks_; ++task) sum += Eigen::Map<const Matrix>(of(task), p_, k_);
+  return sum;
+}
+
+void GramSum::subtract_product(const Panel& x, const MutablePanel& v) const {
+  detail::multiply(-1, x, Eigen::Map<const Matrix>(sums_.data(), p_, k_), 1, v);
+}
+
+MatrixRef GramSum::symmetric_total() {
+  MatrixRef sum = total();
+  for (Index j = 0; j < k_; ++j)
+    for (Index i = 0; i < j; ++i) sum(j, i) = sum(i, j);
+  return sum;
+}
+
+}  // namespace magva

@@ -1,0 +1,143 @@
+#include "panel_kernels.hpp"
+
+#include "model/pack.hpp"
+
+namespace magva::detail {
+
+namespace {
+
+template <int I, int J>
+void gram_tile(const double* a, Index a_stride, const double* b, Index b_stride, Index rows, double* sums,
+               Index sum_stride) {
+  Pack acc[I * J];
+  unroll<I * J>([&](auto i) __attribute__((always_inline)) { acc[i] = Pack{}; });
+  by_packs(
+      rows, [&](auto pack) __attribute__((always_inline)) {
+        Pack left[I];
+        unroll<I>([&](auto i) __attribute__((always_inline)) { left[i] = pack.get(a + i * a_stride); });
+        unroll<J>([&](auto j) __attribute__((always_inline)) {
+          const Pack right = pack.get(b + j * b_stride);
+          unroll<I>([&](auto i) __attribute__((always_inline)) {
+            acc[j * I + i] = multiply_add(left[i], right, acc[j * I + i]);
+          });
+        });
+      });
+  double totals[I * J];
+  add_up_each(acc, totals);
+  for (int j = 0; j < J; ++j)
+    for (int i = 0; i < I; ++i) sums[i + j * sum_stride] += totals[j * I + i];
+}
+
+/// Calls tile(size, first) with sizes known at compile time: 4, then 2, then 1.
+template <class Tile>
+void for_each_tile(Index count, Tile&& tile) {
+  Index first = 0;
+  for (; first + 4 <= count; first += 4) tile(std::integral_constant<int, 4>{}, first);
+  if (first + 2 <= count) {
+    tile(std::integral_constant<int, 2>{}, first);
+    first += 2;
+  }
+  if (first < count) tile(std::integral_constant<int, 1>{}, first);
+}
+
+template <int R, int J>
+void multiply_tile(double alpha, const double* a, Index a_stride, Index p, const double* small,
+                   Index small_stride, double beta, double* out, Index out_stride) {
+  constexpr Index kPack = kWidth<Pack>;
+  Pack acc[R * J];
+  unroll<R * J>([&](auto i) __attribute__((always_inline)) { acc[i] = Pack{}; });
+  for (Index i = 0; i < p; ++i) {
+    Pack left[R];
+    unroll<R>([&](auto r) __attribute__((always_inline)) { left[r] = load(a + i * a_stride + r * kPack); });
+    unroll<J>([&](auto j) __attribute__((always_inline)) {
+      const Pack right = fill(small[i + j * small_stride]);
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        acc[j * R + r] = multiply_add(left[r], right, acc[j * R + r]);
+      });
+    });
+  }
+  unroll<J>([&](auto j) __attribute__((always_inline)) {
+    unroll<R>([&](auto r) __attribute__((always_inline)) {
+      double* to = out + j * out_stride + r * kPack;
+      const Pack product = alpha * acc[j * R + r];
+      store(to, beta == 0 ? product : multiply_add(fill(beta), load(to), product));
+    });
+  });
+}
+
+void multiply_rest(double alpha, const Panel& a, Index row, ConstMatrixRef small, double beta,
+                   const MutablePanel& out) {
+  const Index count = a.rows - row;
+  for (Index j = 0; j < small.cols(); ++j) {
+    Pack acc{};
+    for (Index i = 0; i < a.cols; ++i)
+      acc = multiply_add(load_some(a.col(i) + row, count, 0), fill(small(i, j)), acc);
+    double* to = out.col(j) + row;
+    const Pack product = alpha * acc;
+    store_some(to, count, beta == 0 ? product : multiply_add(fill(beta), load_some(to, count, 0), product));
+  }
+}
+
+}  // namespace
+
+void add_gram(const Panel& a, const Panel& b, double* sums) {
+  for_each_tile(b.cols, [&](auto wide, Index j) {
+    for_each_tile(a.cols, [&](auto high, Index i) {
+      gram_tile<high, wide>(a.col(i), a.stride, b.col(j), b.stride, a.rows, sums + i + j * a.cols, a.cols);
+    });
+  });
+}
+
+void add_upper_gram(const Panel& a, const Panel& b, double* sums) {
+  for_each_tile(b.cols, [&](auto wide, Index j) {
+    for_each_tile(a.cols, [&](auto high, Index i) {
+      if (i < j + wide)
+        gram_tile<high, wide>(a.col(i), a.stride, b.col(j), b.stride, a.rows, sums + i + j * a.cols, a.cols);
+    });
+  });
+}
+
+void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out) {
+  const Index packs = a.rows / kWidth<Pack>;
+  const Index stride = small.outerStride();
+  for_each_tile(packs, [&](auto tall, Index pack) {
+    const Index row = pack * kWidth<Pack>;
+    const auto columns = [&](auto wide, Index j) {
+      multiply_tile<tall, wide>(alpha, a.data + row, a.stride, a.cols, small.data() + j * stride, stride,
+                                beta, out.col(j) + row, out.stride);
+    };
+    Index j = 0;
+    for (; j + 2 <= small.cols(); j += 2) columns(std::integral_constant<int, 2>{}, j);
+    if (j < small.cols()) columns(std::integral_constant<int, 1>{}, j);
+  });
+  const Index done = packs * kWidth<Pack>;
+  if (done < a.rows) multiply_rest(alpha, a, done, small, beta, out);
+}
+
+void scale_rows(const Panel& a, const double* w, const MutablePanel& out) {
+  for (Index j = 0; j < a.cols; ++j)
+    by_packs(a.rows, [&](auto pack) { pack.put(out.col(j), pack.get(a.col(j)) * pack.get(w)); });
+}
+
+double sum_of_logs(const double* x, Index n) {
+  constexpr double kSmall = 1e-200;
+  constexpr double kLarge = 1e200;
+  constexpr Index kFactors = 4;
+  constexpr Index kGroup = kFactors * kWidth<Pack>;
+  Pack sum{};
+  Index done = 0;
+  for (; done + kGroup <= n; done += kGroup) {
+    Pack product = fill(1);
+    for (Index k = 0; k < kFactors; ++k) product *= load(x + done + k * kWidth<Pack>);
+    product = abs(product);
+    const auto fine = (product > fill(kSmall)) & (product < fill(kLarge));
+    bool all_fine = true;
+    for (int k = 0; k < kWidth<Pack>; ++k) all_fine = all_fine && fine[k] != 0;
+    if (!all_fine) break;
+    sum += log(product);
+  }
+  const Eigen::Map<const Eigen::ArrayXd> rest(x + done, n - done);
+  return add_up(sum) + rest.abs().log().sum();
+}
+
+}  // namespace magva::detail

@@ -1,0 +1,134 @@
+// The vectorised kernels against plain forms.
+#include <gtest/gtest.h>
+
+#include <Random123/philox.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "magva/block.hpp"
+#include "magva/manifold/fixed_rank.hpp"
+#include "magva/manifold/grassmann.hpp"
+#include "magva/manifold/stiefel.hpp"
+#include "magva/noise.hpp"
+#include "support/targets.hpp"
+
+namespace magva {
+namespace {
+
+double uniform(std::uint32_t high, std::uint32_t low) {
+  const std::uint64_t bits = ((static_cast<std::uint64_t>(high) << 32U) | low) >> 12U;
+  return (static_cast<double>(bits) + .5) * 0x1p-52;
+}
+
+TEST(Noise, IsBoxMullerOnTheBitsOfRandom123) {
+  const std::uint64_t seed = 0x123456789abcdefU;
+  const std::uint64_t iteration = 0x8877665544U;
+  Matrix noise(1001, 3);
+  Noise(seed, NoiseStream::kStarts).fill(iteration, 5, noise);
+  const r123::Philox4x32::key_type key = {{0x89abcdefU, 0x1234567U}};
+  for (Index s = 0; s < 3; ++s)
+    for (Index i = 0; i < noise.rows(); ++i) {
+      const auto word = r123::Philox4x32{}(
+          {{static_cast<std::uint32_t>(i / 2), static_cast<std::uint32_t>(5 + s), 0x77665544U, 0x4000088U}},
+          key);
+      const double radius = std::sqrt(-2 * std::log(uniform(word[0], word[1])));
+      const double angle = 2 * std::numbers::pi * uniform(word[2], word[3]);
+      EXPECT_NEAR(noise(i, s), radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle)), 2e-15 * radius)
+          << i << " " << s;
+    }
+}
+
+struct Shape {
+  Index m, p, k;
+};
+
+class Products : public testing::TestWithParam<Shape> {};
+
+TEST_P(Products, AgreeWithEigen) {
+  const auto [m, p, k] = GetParam();
+  const Matrix a = test::random_matrix(m, p, 1);
+  const Matrix b = test::random_matrix(m, k, 2);
+  const Matrix small = test::random_matrix(p, k, 3);
+  const Vector w = test::random_matrix(m, 1, 4).cwiseAbs();
+  for (const int threads : {1, 2}) {
+    Workers workers(threads);
+    TallSkinny kernel(m, std::max(p, k), workers);
+    const double tolerance = 1e-12 * static_cast<double>(m);
+    Matrix gram(p, k);
+    kernel.gram(a, b, gram);
+    EXPECT_LT((gram - a.transpose() * b).cwiseAbs().maxCoeff(), tolerance);
+    Matrix weighted(p, p);
+    kernel.weighted_gram(a, w, weighted);
+    EXPECT_LT((weighted - a.transpose() * w.asDiagonal() * a).cwiseAbs().maxCoeff(), tolerance);
+    Matrix out = b;
+    kernel.multiply(-1.5, a, small, .5, out);
+    EXPECT_LT((out - (-1.5 * a * small + .5 * b)).cwiseAbs().maxCoeff(), 1e-12);
+    Matrix square = a;
+    const Matrix rotation = test::random_matrix(p, p, 5);
+    kernel.multiply(1, square, rotation, 0, square);
+    EXPECT_LT((square - a * rotation).cwiseAbs().maxCoeff(), 1e-12);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Products,
+                         testing::Values(Shape{1, 1, 1}, Shape{7, 3, 2}, Shape{8, 1, 5}, Shape{112, 4, 1},
+                                         Shape{131, 7, 6}, Shape{300, 30, 40}, Shape{20'011, 10, 3}));
+
+/// The printed AdaDelta with the manifold's own functions, a pass for each operation.
+template <class M>
+void plain_adadelta(const RuleOptions& options, Matrix& x, const Matrix& g, Matrix& squares, Matrix& steps,
+                    Matrix& previous, TallSkinny& kernel) {
+  const M manifold;
+  const double beta = options.decay;
+  const auto accumulate = [&](const Matrix& at, const Matrix& v, Matrix& into) {
+    Matrix square = v.cwiseAbs2();
+    manifold.project(at, square, square, kernel);
+    manifold.transport(at, into, into, kernel);
+    into = beta * into + (1 - beta) * square;
+  };
+  const auto root = [&](double e) { return (e < 0 ? -1 : 1) * std::sqrt(std::abs(e)) + options.epsilon; };
+  accumulate(x, g, squares);
+  Matrix u(x.rows(), x.cols());
+  for (Index i = 0; i < u.size(); ++i) {
+    const double floor = options.guard * std::sqrt(1 - beta) * std::abs(g(i));
+    const double below = root(squares(i));
+    u(i) = g(i) * root(steps(i)) / (below < 0 ? -std::max(-below, floor) : std::max(below, floor));
+  }
+  accumulate(previous, u, steps);
+  previous = x;
+  manifold.project(x, u, u, kernel);
+  manifold.retract(x, u, x, kernel);
+}
+
+template <class M>
+class FusedRules : public testing::Test {};
+using Curved = testing::Types<Stiefel, Grassmann, FixedRank>;
+TYPED_TEST_SUITE(FusedRules, Curved);
+
+TYPED_TEST(FusedRules, AgreeWithAPassForEachOperation) {
+  const ManifoldKind kind = std::is_same_v<TypeParam, Stiefel>     ? ManifoldKind::kStiefel
+                            : std::is_same_v<TypeParam, Grassmann> ? ManifoldKind::kGrassmann
+                                                                   : ManifoldKind::kFixedRank;
+  for (const Index m : {13, 300, 17'000}) {
+    Workers workers;
+    TallSkinny kernel(m, 5, workers);
+    const RuleOptions options = rule_defaults(RuleKind::kAdadeltaGuarded);
+    const auto update = make_update(kind, options, m, 5);
+    Matrix fused = random_point(kind, m, 5, 9);
+    Matrix plain = fused;
+    Matrix previous = fused;
+    Matrix work(m, 5);
+    Matrix squares = Matrix::Zero(m, 5);
+    Matrix steps = Matrix::Zero(m, 5);
+    for (std::uint64_t t = 0; t < 4; ++t) {
+      const Matrix g = test::random_matrix(m, 5, 20 + t);
+      update->step(fused, g, 1, work, kernel);
+      plain_adadelta<TypeParam>(options, plain, g, squares, steps, previous, kernel);
+      EXPECT_LT((fused - plain).cwiseAbs().maxCoeff(), 1e-9) << m << ", step " << t;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace magva
