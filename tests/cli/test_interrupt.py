@@ -151,7 +151,7 @@ class Shown(Case):
     def test_a_bar_on_a_terminal(self):
         seen = self.on_a_terminal(self.words)
         self.assertIn("\r\033[K[", seen)
-        self.assertRegex(seen, r"\[#*\.*\] iteration \d+/20000  ELBO -?\d+\.\d\d  \d+:\d\d left")
+        self.assertRegex(seen, r"\[#*\.*\] iteration \d+/400000  ELBO -?\d+\.\d\d  \d+:\d\d left")
         self.assertIn("written to fit", seen)
 
     def test_plain_lines_elsewhere(self):
