@@ -127,7 +127,7 @@ class Shown(Case):
     def setUp(self):
         super().setUp()
         self.logistic_table()
-        self.words = ["fit", "data.csv", "--response", "y", "--rule", "adam", "--iterations", "20000", "--out", "fit"]
+        self.words = ["fit", "data.csv", "--response", "y", "--rule", "adam", "--iterations", "400000", "--out", "fit"]
 
     def on_a_terminal(self, words, env=None):
         master, slave = pty.openpty()
@@ -158,7 +158,7 @@ class Shown(Case):
         done = self.succeeds(*self.words)
         self.assertNotIn("\r", done.stderr)
         self.assertNotIn("\033", done.stderr + done.stdout)
-        self.assertRegex(done.stderr, r"iteration 1 of 20000, ELBO")
+        self.assertRegex(done.stderr, r"iteration 1 of 400000, ELBO")
 
     def test_nothing_when_quiet(self):
         done = self.succeeds(*self.words, "--quiet")
