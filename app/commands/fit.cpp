@@ -119,6 +119,16 @@ void fill_in(FitRecord& record, const FitOutcome& outcome, const results::Poster
   record.details = outcome.details;
   record.details["summary_draws"] = summary.draws;
   record.parameters = summary.parameters;
+  if (summary.reweighted && summary.reweighted->difference() > results::kMostReweighted) {
+    const auto& moved = *summary.reweighted;
+    // A fit that promises nothing is only warned of.
+    if (outcome.result.stopped == StopReason::kConverged) record.trusted = false;
+    record.warnings.push_back(
+        fmt::format("importance weights change {} from {:.3g} (sd {:.3g}) to {:.3g} (sd {:.3g}): the "
+                    "Gaussian misses a part of "
+                    "the posterior; take draws with --resample, or sample this model by MCMC",
+                    moved.name, moved.mean, moved.sd, moved.weighted_mean, moved.weighted_sd));
+  }
   if (summary.failed > 0)
     record.warnings.push_back(
         fmt::format("the model could not report {} of {} draws", summary.failed, summary.draws));

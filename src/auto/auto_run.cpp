@@ -133,24 +133,33 @@ void AutoRun::refine(Refinement& refinement) {
 
 void AutoRun::try_other_factors(Refinement& best) {
   if (stopped_ != StopReason::kConverged || rank_ == 0 || rank_ >= model_.dimension()) return;
-  double elbo = estimate_elbo(evaluator_, best.posterior(), constants::kAlternativeDraws, options_.seed).elbo;
+  const auto elbo_of = [&](const Refinement& of) {
+    return estimate_elbo(evaluator_, of.posterior(), constants::kAlternativeDraws, options_.seed).elbo;
+  };
+  double elbo = elbo_of(best);
   const std::int64_t patience = 2 * best.iterations();
   for (int k = 0; k < constants::kMostAlternatives; ++k) {
     auto other = best.alternative();
-    if (!other) break;
+    if (!other) return;
     while (other->status() == RefinementStatus::kRunning && other->iterations() < patience &&
            go_on("refinement from other factors", other->iterations(), other->elbo()))
       other->step();
-    if (over_ || other->status() != RefinementStatus::kConverged) break;
-    const double found =
-        estimate_elbo(evaluator_, other->posterior(), constants::kAlternativeDraws, options_.seed).elbo;
-    if (!(found > elbo)) break;
+    const double found = elbo_of(*other);
+    const bool better = found > elbo;
+    const bool finished = other->status() == RefinementStatus::kConverged;
+    if (over_ || (better && !finished)) {
+      // What promised more has not been seen to its end.
+      if (!over_) stopped_ = StopReason::kIterationLimit;
+      evidence_ = fmt::format("other factors promised more than those that had converged, and {}",
+                              over_ ? evidence_ : "did not converge in twice as many iterations");
+      if (better) best = std::move(*other);
+      return;
+    }
+    if (!better) return;
     elbo = found;
     evidence_ = other->evidence();
     best = std::move(*other);
   }
-  // What had converged before the limit was reached has converged.
-  stopped_ = StopReason::kConverged;
 }
 
 AutoResult AutoRun::run() {

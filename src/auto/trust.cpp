@@ -50,8 +50,10 @@ AutoResult AutoRun::judge(const Refinement& best) {
   const std::int64_t rejected = evaluator_.rejected();
   const ElboEstimate estimate = estimate_elbo(evaluator_, q, options_.elbo_draws, options_.seed + 1);
   const bool measurable = std::isfinite(estimate.elbo);
-  const double khat =
-      measurable ? pareto_khat(estimate.log_weights) : std::numeric_limits<double>::infinity();
+  const SmoothedWeights weights = measurable
+                                      ? smooth_weights(estimate.log_weights)
+                                      : SmoothedWeights{Vector(), std::numeric_limits<double>::infinity(), 0};
+  const double khat = weights.khat;
   if (measurable) compare_with_rivals(q, estimate.elbo);
 
   const auto distrust = [&](std::string why) {
@@ -78,8 +80,16 @@ AutoResult AutoRun::judge(const Refinement& best) {
   // k-hat does not see how large the weights' spread is: where it is small, heavy tails are of no
   // consequence.
   const double spread = estimate.se * std::sqrt(static_cast<double>(options_.elbo_draws));
-  if (khat > constants::kPoorKhat && q.is_dense() && spread > constants::kCloseSpread)
+  const bool far = q.is_dense() && spread > constants::kCloseSpread;
+  if (khat > constants::kPoorKhat && far)
     distrust(fmt::format("k-hat is {:.2f}, {}", khat, khat_words(khat)));
+  else if (-std::log(weights.effective / static_cast<double>(options_.elbo_draws)) >
+               std::max(constants::kLostNats, constants::kLostShare * static_cast<double>(q.dimension())) &&
+           far)
+    distrust(
+        fmt::format("{} draws of the Gaussian are worth {:.0f} of the posterior (k-hat {:.2f}): it is not "
+                    "close to a Gaussian",
+                    options_.elbo_draws, weights.effective, khat));
   else if (khat > constants::kDoubtfulKhat)
     warnings_.push_back(fmt::format("k-hat is {:.2f}, {}", khat, khat_words(khat)));
   return {q,         stopped_,   evidence_, estimate.elbo,     estimate.se, khat,     trusted_,

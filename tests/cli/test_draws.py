@@ -36,6 +36,22 @@ class Draws(Case):
         record = self.record()
         self.assertLess(abs(elbo - record["elbo"]), 5 * math.hypot(error, record["elbo_se"]))
 
+    def test_resampled_draws_are_distinct_and_nearer_to_the_posterior(self):
+        self.succeeds("draws", "fit", "-n", 100, "--resample", "--log-density", "--out", "r.csv")
+        self.succeeds("draws", "fit", "-n", 2000, "--log-density", "--out", "d.csv")
+        resampled, plain = self.rows("r.csv"), self.rows("d.csv")
+        self.assertEqual(len({tuple(row.values()) for row in resampled}), 100)
+        self.assertEqual(list(resampled[0]), list(plain[0]))
+        weight = [[float(row["log_p"]) - float(row["log_q"]) for row in rows] for rows in (resampled, plain)]
+        # E log(h/q) under h exceeds that under q, by the sum of the two KL divergences.
+        mean = [sum(w) / len(w) for w in weight]
+        self.assertGreater(mean[0], mean[1])
+
+    def test_resampling_refuses_to_give_copies(self):
+        # A fit that has hardly begun: a few draws have all the weight.
+        self.succeeds("fit", "data.csv", "--response", "y", "--rule", "basic", "--iterations", 1, "--rank", 1, "--out", "poor")
+        self.fails(DATA, "draws", "poor", "--resample", says="cannot resample")
+
     def test_log_densities_need_the_data_of_the_fit(self):
         with open(self.folder / "data.csv", "a") as file:
             file.write("1,1,1,red,yes\n")

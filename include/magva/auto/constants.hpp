@@ -217,7 +217,7 @@ inline constexpr double kBlindSd = .1;
 
 // Effort
 /// Gradients before the fit gives up: so many, and so many a parameter.
-inline constexpr std::int64_t kEvaluations = 600'000;
+inline constexpr std::int64_t kEvaluations = 1'000'000;
 inline constexpr std::int64_t kEvaluationsPerParameter = 600;
 /// A posterior sd that grows past this many times its scale at the start has no bound.
 inline constexpr double kRunawayGrowth = 1e4;
@@ -231,6 +231,10 @@ inline constexpr Index kElboDraws = 4000;
 /// Above the first k-hat a fit is doubtful, above the second poor.
 inline constexpr double kDoubtfulKhat = .7;
 inline constexpr double kPoorKhat = 1;
+/// Importance weights may leave exp(-kLostNats) of the draws effective, a tenth, or exp(-kLostShare) for every
+/// parameter: small differences in many directions add up.
+inline constexpr double kLostNats = 2.3;
+inline constexpr double kLostShare = .1;
 /// A fit whose log weights have a smaller sd is close, whatever their tail: its KL divergence, about half the
 /// square, is then below an eighth of a nat.
 inline constexpr double kCloseSpread = .5;
