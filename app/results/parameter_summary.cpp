@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "fitting/log_densities.hpp"
 #include "magva/diagnostics/pareto.hpp"
@@ -25,10 +26,12 @@ ParameterSummary from_draws(const std::string& name, std::vector<double> values)
   std::erase_if(values, [](double v) { return !std::isfinite(v); });
   if (values.empty()) return {name, nan, nan, nan, nan, nan};
   std::sort(values.begin(), values.end());
-  const Eigen::Map<const Vector> all(values.data(), static_cast<Index>(values.size()));
-  const double mean = all.mean();
+  // Summed one by one: a vectorised sum's last bits depend on where the values lie in memory.
   const auto n = static_cast<double>(values.size());
-  const double sd = n > 1 ? std::sqrt((all.array() - mean).square().sum() / (n - 1)) : 0;
+  const double mean = std::accumulate(values.begin(), values.end(), 0.) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const double sd = n > 1 ? std::sqrt(squares / (n - 1)) : 0;
   return {name, mean, sd, quantile(values, .05), quantile(values, .5), quantile(values, .95)};
 }
 
