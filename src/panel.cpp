@@ -7,7 +7,7 @@
 namespace magva {
 
 Index row_tasks(Index rows) {
-  constexpr Index kRowsPerTask = 8192;  // below this a second thread costs more than it gives
+  constexpr Index kRowsPerTask = 2048;  // below this a second thread costs more than it gives
   constexpr Index kMaxTasks = 16;
   return std::clamp<Index>(rows / kRowsPerTask, 1, kMaxTasks);
 }
