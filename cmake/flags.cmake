@@ -4,7 +4,7 @@ target_compile_options(magva_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversi
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 warns falsely inside its own AVX-512 intrinsics (GCC bug 105593) and, where headers are precompiled,
   # inside std::string (105651, 105329).
-  target_compile_options(magva_flags INTERFACE -Wno-maybe-uninitialized -Wno-uninitialized -Wno-restrict -Wno-stringop-overflow)
+  target_compile_options(magva_flags INTERFACE -Wno-maybe-uninitialized -Wno-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 endif()
 if(MAGVA_NATIVE)
   target_compile_options(magva_flags INTERFACE -march=native)
