@@ -45,11 +45,17 @@ def best_gaussian(rows, slope, weight, prior):
     return mean, [math.sqrt(covariance[0][0]), math.sqrt(covariance[1][1])]
 
 
+def closed_form(rows, precision, prior):
+    """The posterior of an intercept and one slope for noise of known precision."""
+    n, x, xx = len(rows), sum(r[0] for r in rows), sum(r[0] ** 2 for r in rows)
+    covariance = inverse([[precision * n + 1 / prior, precision * x], [precision * x, precision * xx + 1 / prior]])
+    right = [precision * sum(y for _, y in rows), precision * sum(x * y for x, y in rows)]
+    mean = [sum(covariance[i][j] * right[j] for j in range(2)) for i in range(2)]
+    return mean, [math.sqrt(covariance[0][0]), math.sqrt(covariance[1][1])]
+
+
 class Posterior(Case):
-    def check(self, name, words, rows, slope, weight):
-        self.succeeds("fit", name, *words, "--out", "fit")
-        fitted = self.record()["parameters"]
-        mean, sd = best_gaussian(rows, slope, weight, 10)
+    def check(self, fitted, mean, sd):
         # Gaussians within .002 nats of the best, as fits with a few parameters are: |shift| <= sqrt(2 * .002) = .063 sds, and
         # log sds within sqrt(.002) = .045.
         for parameter, m, s in zip(fitted, mean, sd):
@@ -60,15 +66,28 @@ class Posterior(Case):
         self.number_table(n=60)
         self.write("d.csv", "x,count\n" + "".join(f"{r['x']},{r['count']}\n" for r in self.rows("numbers.csv")))
         rows = [(float(r["x"]), float(r["count"])) for r in self.rows("d.csv")]
-        self.check("d.csv", ["--response", "count", "--model", "poisson"], rows, math.exp, math.exp)
+        self.succeeds("fit", "d.csv", "--response", "count", "--model", "poisson", "--out", "fit")
+        self.check(self.record()["parameters"], *best_gaussian(rows, math.exp, math.exp, 10))
 
     def test_logistic(self):
         self.number_table(n=60)
         table = [(r["x"], int(float(r["y"]) > 1)) for r in self.rows("numbers.csv")]
         self.write("d.csv", "x,y\n" + "".join(f"{x},{y}\n" for x, y in table))
         rows = [(float(x), y) for x, y in table]
-        self.check("d.csv", ["--response", "y", "--model", "logistic"], rows, logistic,
-                   lambda eta: logistic(eta) * (1 - logistic(eta)))
+        self.succeeds("fit", "d.csv", "--response", "y", "--model", "logistic", "--out", "fit")
+        self.check(self.record()["parameters"],
+                   *best_gaussian(rows, logistic, lambda eta: logistic(eta) * (1 - logistic(eta)), 10))
+
+    def test_linear(self):
+        self.number_table(n=60)
+        rows = [(float(r["x"]), float(r["y"])) for r in self.rows("numbers.csv")]
+        self.write("d.csv", "x,y\n" + "".join(f"{x},{y}\n" for x, y in rows))
+        self.succeeds("fit", "d.csv", "--response", "y", "--model", "linear", "--out", "fit")
+        *coefficients, sigma = self.record()["parameters"]
+        # log sigma is Gaussian: E[1 / sigma^2], the noise's precision for the coefficients, follows from its mean and sd.
+        spread = math.log1p((sigma["sd"] / sigma["mean"]) ** 2)
+        centre = math.log(sigma["mean"]) - spread / 2
+        self.check(coefficients, *closed_form(rows, math.exp(2 * spread - 2 * centre), 10))
 
 
 if __name__ == "__main__":
