@@ -231,8 +231,8 @@ inline constexpr Index kElboDraws = 4000;
 /// Above the first k-hat a fit is doubtful, above the second poor.
 inline constexpr double kDoubtfulKhat = .7;
 inline constexpr double kPoorKhat = 1;
-/// Importance weights may leave exp(-kLostNats) of the draws effective, a tenth, or exp(-kLostShare) for every
-/// parameter: small differences in many directions add up.
+/// Importance weights may leave exp(-kLostNats) of the draws effective, a tenth, or exp(-kLostShare) for
+/// every parameter: small differences in many directions add up.
 inline constexpr double kLostNats = 2.3;
 inline constexpr double kLostShare = .1;
 /// A fit whose log weights have a smaller sd is close, whatever their tail: its KL divergence, about half the
