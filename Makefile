@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 .PHONY: build demo test test-sanitize test-clang lint format bench fuzz clean
 build:
 	@scripts/setup build
-	@cmake --preset release -DMAGVA_TESTS=OFF -DMAGVA_PRECOMPILE=ON >/dev/null
+	@cmake --preset release -DMAGVA_TESTS=OFF -DMAGVA_QUICK=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 
 demo: build
@@ -13,7 +13,7 @@ demo: build
 
 test:
 	@scripts/setup build test fuzz
-	@cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_PRECOMPILE=OFF >/dev/null
+	@cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=OFF >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	ctest --test-dir build --output-on-failure -j $(JOBS)
 

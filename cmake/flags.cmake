@@ -12,8 +12,3 @@ if(MAGVA_SANITIZE)
   target_compile_options(magva_flags INTERFACE -fsanitize=${MAGVA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(magva_flags INTERFACE -fsanitize=${MAGVA_SANITIZE})
 endif()
-if(MAGVA_PRECOMPILE)
-  # From precompiled headers GCC 12 warns falsely inside std::string (105651, 105329). Such builds are for use, not for
-  # development.
-  target_compile_options(magva_flags INTERFACE -w)
-endif()

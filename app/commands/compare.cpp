@@ -80,7 +80,7 @@ void print_angles(const StoredFit& a, const StoredFit& b) {
   fmt::print("\n");
 }
 
-int run(const options::Values& values) {
+int run_compare(const options::Values& values) {
   const StoredFit a = results::load_fit(values.arguments.at(0));
   const StoredFit b = results::load_fit(values.arguments.at(1));
   refuse_different_parameters(a, b);
@@ -117,7 +117,7 @@ options::Command compare() {
                     .kind = options::ValueKind::integer,
                     .check = options::integer_between(0, 1'000'000'000)}}}},
       .examples = {{"does the rank matter", "magva compare rank2/ rank8/"}},
-      .run = run};
+      .run = run_compare};
 }
 
 }  // namespace magva::commands

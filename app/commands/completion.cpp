@@ -13,7 +13,7 @@ namespace magva::commands {
 
 namespace {
 
-int run(const options::Values& values) {
+int run_completion(const options::Values& values) {
   const std::string shell = values.arguments.empty() ? "" : values.arguments[0];
   if (shell != "bash" && shell != "zsh")
     throw UsageError(fmt::format("the shell is '{}' and must be bash or zsh", shell));
@@ -32,7 +32,7 @@ options::Command completion() {
           .arguments = {{"SHELL", "bash or zsh", options::ValueKind::text}},
           .groups = {},
           .examples = {{"complete in this shell", "source <(magva completion bash)"}},
-          .run = run};
+          .run = run_completion};
 }
 
 }  // namespace magva::commands

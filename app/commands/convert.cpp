@@ -12,7 +12,7 @@ namespace magva::commands {
 
 namespace {
 
-int run(const options::Values& values) {
+int run_convert(const options::Values& values) {
   if (!values.given("out")) throw UsageError("no file is named for the design: choose one with --out");
   const source::Converted done = source::convert_table(values);
   if (values.flag("quiet")) return kOk;
@@ -41,7 +41,7 @@ options::Command convert() {
       .examples = {{"convert and fit", "magva convert data.csv --response y --out data.magva"},
                    {"half the size", "magva convert data.csv --response y --float32 --out data.magva"},
                    {"new rows for a fit", "magva convert new.csv --like fit/ --out new.magva"}},
-      .run = run};
+      .run = run_convert};
 }
 
 }  // namespace magva::commands

@@ -97,7 +97,7 @@ void write(Draws draws, const StoredFit& fit, const Values& values, std::uint64_
   results::write_netcdf(values.text("out"), draws, origin);
 }
 
-int run(const Values& values) {
+int run_draws(const Values& values) {
   const bool plain = values.text("format") == "csv";
   if (!plain && !values.given("out"))
     throw UsageError(fmt::format("--format {} writes a file: name it with --out", values.text("format")));
@@ -113,7 +113,7 @@ int run(const Values& values) {
   return kOk;
 }
 
-std::vector<options::OptionGroup> groups() {
+std::vector<options::OptionGroup> draws_option_groups() {
   using options::ValueKind;
   return {
       {"Draws",
@@ -172,10 +172,10 @@ options::Command draws() {
               "scale on "
               "which 'magva summary' reports them.",
           .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder}},
-          .groups = groups(),
+          .groups = draws_option_groups(),
           .examples = {{"a thousand draws", "magva draws fit/ -n 1000 --out draws.csv"},
                        {"for ArviZ", "magva draws fit/ --format netcdf --out draws.nc"}},
-          .run = run};
+          .run = run_draws};
 }
 
 }  // namespace magva::commands

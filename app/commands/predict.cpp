@@ -90,7 +90,7 @@ void save_scores(const Scores& s, const std::string& file) {
   results::write_text(file, [&](std::ostream& out) { out << json.dump(2) << '\n'; });
 }
 
-int run(const options::Values& values) {
+int run_predict(const options::Values& values) {
   const results::StoredFit fit = results::load_fit(values.arguments.at(0));
   const Recipe recipe = recipe_of(fit);
   const NewRows rows = prediction::read_new_rows(values.arguments.at(1), recipe, source::read_options(values),
@@ -115,7 +115,7 @@ int run(const options::Values& values) {
   return kOk;
 }
 
-std::vector<options::OptionGroup> groups() {
+std::vector<options::OptionGroup> predict_option_groups() {
   std::vector<options::OptionSpec> data = {{.name = "missing",
                                             .value = "WORD",
                                             .standard = "refuse",
@@ -168,10 +168,10 @@ options::Command predict() {
                     {"FILE",
                      "a table with the columns of the fit, '-' for standard input, or a design file that is "
                      "coded alike"}},
-      .groups = groups(),
+      .groups = predict_option_groups(),
       .examples = {{"predict and score",
                     "magva predict fit/ new.csv --out predictions.csv --scores scores.json"}},
-      .run = run};
+      .run = run_predict};
 }
 
 }  // namespace magva::commands

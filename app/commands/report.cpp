@@ -59,7 +59,7 @@ report::PredictiveCheck check_of(const StoredFit& fit, const Values& values) {
   return check;
 }
 
-int run(const Values& values) {
+int run_report(const Values& values) {
   const StoredFit fit = results::load_fit(values.arguments.at(0));
   const std::filesystem::path page =
       values.given("out") ? std::filesystem::path(values.text("out")) : fit.folder.path() / "report.html";
@@ -101,7 +101,7 @@ options::Command report() {
                         .help = "where the data of the fit are now",
                         .kind = ValueKind::file}}}},
           .examples = {{"a page about a fit", "magva report fit/"}},
-          .run = run};
+          .run = run_report};
 }
 
 }  // namespace magva::commands

@@ -71,7 +71,7 @@ std::vector<std::string> chosen(const std::string& word) {
   return {word};
 }
 
-int run(const Values& values) {
+int run_reproduce(const Values& values) {
   const auto options = reproduce_options(values);
   const auto started = std::chrono::steady_clock::now();
   const fitting::InterruptGuard guard;
@@ -101,7 +101,7 @@ options::OptionSpec count(std::string name, std::string help, std::int64_t least
           .check = options::integer_between(least, most)};
 }
 
-std::vector<options::OptionGroup> groups() {
+std::vector<options::OptionGroup> reproduce_option_groups() {
   options::OptionSpec seed =
       count("seed", "the seed of data, folds, starts and draws", 0, std::numeric_limits<int>::max());
   seed.standard = "1";
@@ -162,11 +162,11 @@ options::Command reproduce() {
           "folder --out.\n"
           "Finished runs are kept: after an interruption the same command goes on with those that are left.",
       .arguments = {{"EXPERIMENT", "simulation, ionosphere, leukemia or all", ValueKind::text}},
-      .groups = groups(),
+      .groups = reproduce_option_groups(),
       .examples = {{"the second experiment", "magva reproduce ionosphere"},
                    {"a quick look at all",
                     "magva reproduce all --repetitions 2 --iterations 500 --out quick"}},
-      .run = run};
+      .run = run_reproduce};
 }
 
 }  // namespace magva::commands

@@ -82,7 +82,7 @@ void print_remarks(const FitRecord& r) {
     fmt::print("{} {}\n", terminal::warning_colour(stdout, "warning:"), warning);
 }
 
-int run(const options::Values& values) {
+int run_summary(const options::Values& values) {
   const auto folder = results::FitFolder::open(values.arguments.at(0));
   const FitRecord record = results::load_record(folder.record());
   print_head(record);
@@ -112,7 +112,7 @@ options::Command summary() {
                     .kind = options::ValueKind::integer,
                     .check = options::integer_between(0, 1'000'000'000)}}}},
       .examples = {{"the thirty clearest coefficients", "magva summary fit/ --top 30"}},
-      .run = run};
+      .run = run_summary};
 }
 
 }  // namespace magva::commands
