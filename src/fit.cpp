@@ -108,8 +108,7 @@ void Fitter::State::draw_noise() {
 }
 
 void Fitter::State::evaluate_model() {
-  family->prepare();
-  family->draw(noise, theta);
+  family->prepare_and_draw(noise, theta);
   if (whitened)
     for (Index s = 0; s < theta.cols(); ++s)
       theta.col(s) = whitening.centre + whitening.scale.cwiseProduct(theta.col(s));
@@ -147,12 +146,28 @@ double Fitter::State::step_scale() const {
   return scale * .5 * (1 + std::cos(std::numbers::pi * std::min(1., progress)));
 }
 
-void Fitter::State::update_blocks() {
+void Fitter::State::update_block(std::size_t b) {
+  Block& block = family->blocks()[b];
+  updates[b]->step(block.value, block.gradient, step_scale(), work[b], *kernel);
+}
+
+// The mean's natural gradient needs the factors before they change.
+void Fitter::State::update_blocks_naturally() {
   family->gradient(noise, weight, options.estimator, gradient);
-  auto& blocks = family->blocks();
-  if (options.natural_mean) family->times_covariance(blocks[0].gradient.col(0));
-  for (std::size_t b = 0; b < blocks.size(); ++b)
-    updates[b]->step(blocks[b].value, blocks[b].gradient, step_scale(), work[b], *kernel);
+  family->times_covariance(family->blocks()[0].gradient.col(0));
+  for (std::size_t b = 0; b < updates.size(); ++b) update_block(b);
+}
+
+void Fitter::State::update_blocks() {
+  if (options.natural_mean) return update_blocks_naturally();
+  GradientPanels* panels = family->start_gradient(noise, weight, options.estimator, gradient);
+  const std::size_t factors = family->factor_block();
+  if (panels != nullptr) {
+    updates[factors]->step(family->blocks()[factors].value, *panels, step_scale(), work[factors], *kernel);
+    family->finish_gradient();
+  }
+  for (std::size_t b = 0; b < updates.size(); ++b)
+    if (panels == nullptr || b != factors) update_block(b);
 }
 
 void Fitter::State::average_blocks() {

@@ -14,6 +14,8 @@ struct Fitter::State {
   void evaluate_model();
   void weigh_draws();
   void update_blocks();
+  void update_blocks_naturally();
+  void update_block(std::size_t b);
   void average_blocks();
   void keep_good_blocks();
   bool healthy() const;

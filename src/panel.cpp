@@ -34,6 +34,14 @@ void GramSum::subtract_product(const Panel& x, const MutablePanel& v) const {
   detail::multiply(-1, x, Eigen::Map<const Matrix>(sums_.data(), p_, k_), 1, v);
 }
 
+void combine(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
+             const MutablePanel& scratch) {
+  if (detail::combine_in_place(x, left, v, right)) return;
+  detail::multiply(1, as_const(x), left, 0, scratch);
+  detail::multiply(1, v, right, 1, scratch);
+  for (Index j = 0; j < x.cols; ++j) std::copy_n(scratch.col(j), x.rows, x.col(j));
+}
+
 MatrixRef GramSum::symmetric_total() {
   MatrixRef sum = total();
   for (Index j = 0; j < k_; ++j)

@@ -40,12 +40,11 @@ void for_each_tile(Index count, Tile&& tile) {
   if (first < count) tile(std::integral_constant<int, 1>{}, first);
 }
 
+/// acc += A M for R packs of rows and J columns.
 template <int R, int J>
-void multiply_tile(double alpha, const double* a, Index a_stride, Index p, const double* small,
-                   Index small_stride, double beta, double* out, Index out_stride) {
+[[gnu::always_inline]] inline void add_product(Pack (&acc)[R * J], const double* a, Index a_stride, Index p,
+                                               const double* small, Index small_stride) {
   constexpr Index kPack = kWidth<Pack>;
-  Pack acc[R * J];
-  unroll<R * J>([&](auto i) __attribute__((always_inline)) { acc[i] = Pack{}; });
   for (Index i = 0; i < p; ++i) {
     Pack left[R];
     unroll<R>([&](auto r) __attribute__((always_inline)) { left[r] = load(a + i * a_stride + r * kPack); });
@@ -56,6 +55,15 @@ void multiply_tile(double alpha, const double* a, Index a_stride, Index p, const
       });
     });
   }
+}
+
+template <int R, int J>
+void multiply_tile(double alpha, const double* a, Index a_stride, Index p, const double* small,
+                   Index small_stride, double beta, double* out, Index out_stride) {
+  constexpr Index kPack = kWidth<Pack>;
+  Pack acc[R * J];
+  unroll<R * J>([&](auto i) __attribute__((always_inline)) { acc[i] = Pack{}; });
+  add_product<R, J>(acc, a, a_stride, p, small, small_stride);
   unroll<J>([&](auto j) __attribute__((always_inline)) {
     unroll<R>([&](auto r) __attribute__((always_inline)) {
       double* to = out + j * out_stride + r * kPack;
@@ -102,16 +110,44 @@ void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, c
   const Index stride = small.outerStride();
   for_each_tile(packs, [&](auto tall, Index pack) {
     const Index row = pack * kWidth<Pack>;
-    const auto columns = [&](auto wide, Index j) {
+    for_each_tile(small.cols(), [&](auto wide, Index j) {
       multiply_tile<tall, wide>(alpha, a.data + row, a.stride, a.cols, small.data() + j * stride, stride,
                                 beta, out.col(j) + row, out.stride);
-    };
-    Index j = 0;
-    for (; j + 2 <= small.cols(); j += 2) columns(std::integral_constant<int, 2>{}, j);
-    if (j < small.cols()) columns(std::integral_constant<int, 1>{}, j);
+    });
   });
   const Index done = packs * kWidth<Pack>;
   if (done < a.rows) multiply_rest(alpha, a, done, small, beta, out);
+}
+
+namespace {
+
+template <int J>
+void combine_columns(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right) {
+  constexpr Index kPack = kWidth<Pack>;
+  for_each_tile(x.rows / kPack, [&](auto tall, Index pack) {
+    constexpr int R = tall;
+    double* rows = x.data + pack * kPack;
+    Pack acc[R * J];
+    unroll<R * J>([&](auto i) __attribute__((always_inline)) { acc[i] = Pack{}; });
+    add_product<R, J>(acc, rows, x.stride, J, left.data(), left.outerStride());
+    add_product<R, J>(acc, v.data + pack * kPack, v.stride, J, right.data(), right.outerStride());
+    unroll<J>([&](auto j) __attribute__((always_inline)) {
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        store(rows + j * x.stride + r * kPack, acc[j * R + r]);
+      });
+    });
+  });
+}
+
+}  // namespace
+
+bool combine_in_place(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right) {
+  if (x.rows % kWidth<Pack> != 0) return false;
+  if (x.cols == 1) combine_columns<1>(x, left, v, right);
+  if (x.cols == 2) combine_columns<2>(x, left, v, right);
+  if (x.cols == 3) combine_columns<3>(x, left, v, right);
+  if (x.cols == 4) combine_columns<4>(x, left, v, right);
+  return x.cols <= 4;
 }
 
 void scale_rows(const Panel& a, const double* w, const MutablePanel& out) {

@@ -12,6 +12,9 @@ void add_upper_gram(const Panel& a, const Panel& b, double* sums);
 /// out = alpha A M + beta out, where M is small and `out` is not A.
 void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out);
 
+/// x <- x L + v R where all columns of some rows fit the registers; false, and nothing done, where not.
+bool combine_in_place(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right);
+
 /// out = diag(w) A.
 void scale_rows(const Panel& a, const double* w, const MutablePanel& out);
 

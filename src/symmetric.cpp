@@ -65,12 +65,18 @@ void SymmetricEigen::sort() {
 double invert_positive(MatrixRef a) {
   const Index p = a.rows();
   double log_det = 0;
+  double pivots = 1;  // the logarithm of their product, as long as that is safe
   for (Index j = 0; j < p; ++j) {
     for (Index k = 0; k < j; ++k) {
       const double factor = a(j, k);
       for (Index i = j; i < p; ++i) a(i, j) -= factor * a(i, k);
     }
-    log_det += std::log(a(j, j));
+    if (!(a(j, j) > 0)) return std::numeric_limits<double>::quiet_NaN();
+    pivots *= a(j, j);
+    if (!(pivots > 1e-100 && pivots < 1e100)) {
+      log_det += std::log(pivots);
+      pivots = 1;
+    }
     const double inverse = 1 / std::sqrt(a(j, j));
     for (Index i = j; i < p; ++i) a(i, j) *= inverse;
   }
@@ -90,7 +96,7 @@ double invert_positive(MatrixRef a) {
     }
   for (Index j = 0; j < p; ++j)
     for (Index i = 0; i < j; ++i) a(i, j) = a(j, i);
-  return log_det;
+  return log_det + std::log(pivots);
 }
 
 namespace {
@@ -110,9 +116,12 @@ bool newton_inverse_root(const Given& g, Square& z, Square& y, Square& t, Square
   if (!(mean > 0) || !(largest < kWellConditioned * mean)) return false;
   // Around their mean the eigenvalues are nearest to 1; where some are beyond twice that, below the largest.
   const double scale = largest < 1.8 * mean ? mean : largest;
-  y = g / scale;
-  z.setIdentity();
-  for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
+  // The first step, from Z = I.
+  last = g / scale;
+  z = -.5 * last;
+  z.diagonal().array() += 1.5;
+  y.noalias() = last.lazyProduct(z);
+  for (int iteration = 1; iteration < kMaxIterations; ++iteration) {
     t.noalias() = z.lazyProduct(y);
     t *= -.5;
     t.diagonal().array() += .5;

@@ -9,7 +9,7 @@ namespace magva {
 TallSkinny::TallSkinny(Index rows, Index cols, Workers& workers)
     : workers_(workers),
       sum_(rows, cols, cols),
-      panels_(kPanelRows * row_tasks(rows), cols),
+      panels_(kPanelRows * cols, row_tasks(rows)),
       small_(cols, cols),
       gram_(cols, cols),
       root_(cols, cols),

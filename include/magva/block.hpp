@@ -12,6 +12,28 @@ namespace magva {
 
 enum class ManifoldKind { kEuclidean, kLowerTrapezoidal, kStiefel, kGrassmann, kFixedRank };
 
+/// Where an update finds the gradient of its block, some rows at a time, so that a large one need not be
+/// stored. Panels are asked for by several threads at once.
+class GradientPanels {
+ public:
+  virtual ~GradientPanels() = default;
+  /// These rows, made in `place` or found in memory of its own. Every row is asked for once, before x changes
+  /// there.
+  virtual Panel make(Range rows, Index task, const MutablePanel& place) = 0;
+  /// Where the rows are that were made in `place`.
+  virtual Panel made(Range, const Panel& place) { return place; }
+};
+
+class StoredGradient final : public GradientPanels {
+ public:
+  explicit StoredGradient(ConstMatrixRef gradient) : gradient_(gradient) {}
+  Panel make(Range rows, Index, const MutablePanel&) override { return panel(gradient_, rows); }
+  Panel made(Range rows, const Panel&) override { return panel(gradient_, rows); }
+
+ private:
+  ConstMatrixRef gradient_;
+};
+
 /// A rule on a manifold, with its state, behind one virtual call a step.
 class BlockUpdate {
  public:
@@ -19,8 +41,12 @@ class BlockUpdate {
   /// x <- R_x(scale U), where U is the rule's direction for this gradient: scale > 0 ascends, scale < 0
   /// descends. The step is always finite: what overflowed is dropped, with the memory that caused it. `work`
   /// is memory of the shape of x, and holds nothing of use afterwards.
-  virtual void step(MatrixRef x, ConstMatrixRef gradient, double scale, MatrixRef work,
+  virtual void step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work,
                     TallSkinny& kernel) = 0;
+  void step(MatrixRef x, ConstMatrixRef gradient, double scale, MatrixRef work, TallSkinny& kernel) {
+    StoredGradient stored(gradient);
+    step(x, stored, scale, work, kernel);
+  }
   virtual double violation(ConstMatrixRef x, TallSkinny& kernel) const = 0;
   /// All that must be saved for a resumed run to equal an uninterrupted one.
   virtual std::vector<Matrix*> state() = 0;

@@ -28,6 +28,12 @@ inline MutablePanel mutable_panel(MatrixRef x, Range rows) {
 }
 inline Panel as_const(const MutablePanel& x) { return {x.data, x.stride, x.rows, x.cols}; }
 
+/// These rows of `memory`, which has the shape of a tall matrix and is used by sweeps alone: one panel is
+/// stored after the other, so that the processor sees one long stretch and fetches ahead.
+inline MutablePanel stretch(MatrixRef memory, Range rows) {
+  return {memory.data() + rows.begin * memory.cols(), rows.size(), rows.size(), memory.cols()};
+}
+
 /// How many tasks the rows are cut into: by their number alone.
 Index row_tasks(Index rows);
 
@@ -56,7 +62,23 @@ class GramSum {
   Index k_ = 0;
 };
 
+/// x <- x L + v R; `scratch` has the shape of x.
+void combine(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
+             const MutablePanel& scratch);
+
 inline constexpr Index kPanelRows = 128;
+
+/// Asks for the panel that a sweep comes to next, while this one is worked on: the columns' pieces are too
+/// short for the processor to see where they go on.
+inline void fetch_next(ConstMatrixRef x, Range rows) {
+  constexpr Index kLine = 8;                  // numbers in a cache line
+  constexpr Index kCached = Index{1} << 15U;  // numbers that stay in cache from one sweep to the next
+  if (x.size() < kCached) return;
+  const Index end = std::min(rows.end + rows.size(), x.rows());
+  for (Index j = 0; j < x.cols(); ++j)
+    for (Index i = rows.end; i < end; i += kLine)
+      __builtin_prefetch(x.data() + i + j * x.outerStride(), 0, 2);
+}
 
 /// Calls body(rows, task) for every panel, tasks spread over the threads.
 template <class Body>

@@ -26,6 +26,9 @@ class TallSkinny {
   /// The same where A'A is already known.
   void polar(ConstMatrixRef a, ConstMatrixRef gram, MatrixRef out);
 
+  /// out = G^(-1/2); true where G was so ill-conditioned that digits were lost.
+  bool inverse_root(ConstMatrixRef gram, MatrixRef out);
+
   /// Symmetric p x p eigenproblem; results stay valid until the next call.
   const SymmetricEigen& eigen(ConstMatrixRef symmetric);
 
@@ -37,16 +40,13 @@ class TallSkinny {
 
   /// Memory for a panel of that many columns, each task's own.
   MutablePanel scratch_panel(Range rows, Index cols, Index task) {
-    return {panels_.data() + kPanelRows * task, panels_.rows(), rows.size(), cols};
+    return {panels_.col(task).data(), kPanelRows, rows.size(), cols};
   }
 
  private:
-  /// G^(-1/2), and whether G was so ill-conditioned that digits were lost.
-  bool inverse_root(ConstMatrixRef gram, MatrixRef out);
-
   Workers& workers_;
   GramSum sum_;
-  Matrix panels_;
+  Matrix panels_;  // a column a task
   Matrix small_, gram_, root_, eigen_scratch_;
   SymmetricEigen eigen_;
   NewtonRoot newton_;

@@ -99,22 +99,26 @@ void LowRank::load_scales(const Block& block, Range r, Vector& out) const {
     scale = stored;
 }
 
-void LowRank::prepare() {
+void LowRank::start_covariance() {
   log_sums_.setZero();
   weighted_.start(rank_, rank_);
-  sweep(dimension(), kernel_.workers(), [&](Range r, Index task) {
-    load_scales(residual_block(), r, d2_);
-    const auto d2 = d2_.segment(r.begin, r.size()).array();
-    weights_.segment(r.begin, r.size()) = d2.square().inverse();
-    log_sums_(task) += detail::sum_of_logs(d2_.data() + r.begin, r.size());
-    if (rank_ == 0) return;
-    const MutablePanel scaled = kernel_.scratch_panel(r, rank_, task);
-    detail::scale_rows(panel(factors(), r), weights_.data() + r.begin, scaled);
-    weighted_.add_symmetric(panel(factors(), r), as_const(scaled), task);
-  });
+  if (scale_block_ != 0) load_scales(blocks_[scale_block_], {0, rank_}, d1_);
+}
+
+void LowRank::prepare_panel(Range r, Index task) {
+  load_scales(residual_block(), r, d2_);
+  const auto d2 = d2_.segment(r.begin, r.size()).array();
+  weights_.segment(r.begin, r.size()) = d2.square().inverse();
+  log_sums_(task) += detail::sum_of_logs(d2_.data() + r.begin, r.size());
+  if (rank_ == 0) return;
+  const MutablePanel scaled = kernel_.scratch_panel(r, rank_, task);
+  detail::scale_rows(panel(factors(), r), weights_.data() + r.begin, scaled);
+  weighted_.add_symmetric(panel(factors(), r), as_const(scaled), task);
+}
+
+void LowRank::finish_covariance() {
   half_log_det_ = log_sums_.sum();
   if (rank_ == 0) return;
-  if (scale_block_ != 0) load_scales(blocks_[scale_block_], {0, rank_}, d1_);
   h_ = weighted_.symmetric_total();
   for (Index j = 0; j < rank_; ++j)
     for (Index i = 0; i < rank_; ++i) k_(i, j) = d1_(i) * h_(i, j) * d1_(j) + (i == j ? 1 : 0);
@@ -123,27 +127,45 @@ void LowRank::prepare() {
     for (Index i = 0; i < rank_; ++i) k_(i, j) *= d1_(i) * d1_(j);
 }
 
+void LowRank::prepare() {
+  start_covariance();
+  sweep(dimension(), kernel_.workers(), [&](Range r, Index task) { prepare_panel(r, task); });
+  finish_covariance();
+}
+
 void LowRank::scale_noise(ConstMatrixRef noise) {
   for (Index s = 0; s < noise.cols(); ++s)
     for (Index j = 0; j < rank_; ++j) scaled_noise_(j, s) = d1_(j) * noise(j, s);
 }
 
+void LowRank::draw_panel(ConstMatrixRef noise, MatrixRef phi, Range r) {
+  const double* mean = mu().data() + r.begin;
+  const double* d2 = d2_.data() + r.begin;
+  for (Index s = 0; s < noise.cols(); ++s) {
+    const double* epsilon = &noise.coeffRef(rank_ + r.begin, s);
+    double* out = &phi.coeffRef(r.begin, s);
+    by_packs(r.size(), [&](auto pack) {
+      pack.put(out, multiply_add(pack.get(d2), pack.get(epsilon), pack.get(mean)));
+    });
+  }
+  if (rank_ > 0)
+    detail::multiply(1, panel(factors(), r), scaled_noise_.leftCols(noise.cols()), 1, mutable_panel(phi, r));
+}
+
 void LowRank::draw(ConstMatrixRef noise, MatrixRef phi) {
-  const Index draws = noise.cols();
   scale_noise(noise);
-  const auto z = scaled_noise_.leftCols(draws);
-  sweep(dimension(), kernel_.workers(), [&](Range r, Index) {
-    const double* mean = mu().data() + r.begin;
-    const double* d2 = d2_.data() + r.begin;
-    for (Index s = 0; s < draws; ++s) {
-      const double* epsilon = &noise.coeffRef(rank_ + r.begin, s);
-      double* out = &phi.coeffRef(r.begin, s);
-      by_packs(r.size(), [&](auto pack) {
-        pack.put(out, multiply_add(pack.get(d2), pack.get(epsilon), pack.get(mean)));
-      });
-    }
-    if (rank_ > 0) detail::multiply(1, panel(factors(), r), z, 1, mutable_panel(phi, r));
+  sweep(dimension(), kernel_.workers(), [&](Range r, Index) { draw_panel(noise, phi, r); });
+}
+
+void LowRank::prepare_and_draw(ConstMatrixRef noise, MatrixRef phi) {
+  start_covariance();
+  scale_noise(noise);
+  sweep(dimension(), kernel_.workers(), [&](Range r, Index task) {
+    if (rank_ > 0) fetch_next(factors(), r);
+    prepare_panel(r, task);
+    draw_panel(noise, phi, r);
   });
+  finish_covariance();
 }
 
 double LowRank::entropy() const {
@@ -180,31 +202,41 @@ void LowRank::add_path_term(ConstMatrixRef noise, MatrixRef model_gradient) {
   }
 }
 
+void LowRank::begin_panels(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                           MatrixRef model_gradient) {
+  const Index draws = model_gradient.cols();
+  if (estimator == Estimator::kPath) add_path_term(noise, model_gradient);
+  for (Index s = 0; s < draws; ++s)
+    for (Index j = 0; j < rank_; ++j) weighted_noise_(j, s) = weight(s) * scaled_noise_(j, s);
+  inner_sum_.start(rank_, draws);
+  parts_ = {panel(noise, {0, rank_}), panel(noise, {rank_, noise.rows()}),
+            panel(model_gradient, {0, dimension()}), weight.data(), estimator};
+}
+
 // The paper's (Stiefel4), E[g o epsilon] + diag(Sigma^-1) o d2 with diag(Sigma^-1)_i = w_i (1 - w_i b_i' K
 // b_i), and (Stiefel2), E[g (z o d1)'] + Sigma^-1 B D1^2 with Sigma^-1 B D1^2 = W B K, on these rows.
-void LowRank::panel_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g,
-                             Estimator estimator, Range r) {
-  const bool entropy = estimator == Estimator::kEntropy;
+Panel LowRank::make(Range r, Index task, const MutablePanel& of_factors) {
+  const bool entropy = parts_.estimator == Estimator::kEntropy;
   const bool log_scales = scale_coordinates_ == ScaleCoordinates::kLog;
-  const Panel epsilon{&noise.coeffRef(rank_ + r.begin, 0), noise.outerStride(), r.size(), noise.cols()};
-  const Panel model = panel(g, r);
+  const Index draws = parts_.model.cols;
+  const auto epsilon = [&](Index s) { return parts_.epsilon.col(s) + r.begin; };
+  const auto model = [&](Index s) { return parts_.model.col(s) + r.begin; };
   const double* d2 = d2_.data() + r.begin;
   const double* w = weights_.data() + r.begin;
   double* of_mean = blocks_[0].gradient.data() + r.begin;
   double* of_residual = residual_block().gradient.data() + r.begin;
   // Where there are no factors, any panel without columns will do.
-  Matrix& factor_gradient = blocks_[factor_block_].gradient;
-  MutablePanel of_factors = mutable_panel(factor_gradient, r);
   Panel b = panel(blocks_[factor_block_].value, r);
-  b.cols = of_factors.cols = rank_;
+  b.cols = rank_;
+  if (scale_block_ != 0) inner_sum_.add(b, {model(0), parts_.model.stride, r.size(), draws}, task);
   if (entropy && rank_ > 0) detail::multiply(1, b, k_, 0, of_factors);
   by_packs(r.size(), [&](auto pack) {
     Pack mean{};
     Pack residual{};
-    for (Index s = 0; s < g.cols(); ++s) {
-      const Pack share = weight(s) * pack.get(model.col(s));
+    for (Index s = 0; s < draws; ++s) {
+      const Pack share = parts_.weight[s] * pack.get(model(s));
       mean += share;
-      residual = multiply_add(share, pack.get(epsilon.col(s)), residual);
+      residual = multiply_add(share, pack.get(epsilon(s)), residual);
     }
     pack.put(of_mean, mean);
     Pack quadratic{};
@@ -215,24 +247,25 @@ void LowRank::panel_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstM
         quadratic = multiply_add(bk, pack.get(b.col(j)), quadratic);
         sum = bk * pack.get(w);
       }
-      for (Index s = 0; s < g.cols(); ++s)
-        sum = multiply_add(fill(weighted_noise_(j, s)), pack.get(model.col(s)), sum);
+      for (Index s = 0; s < draws; ++s)
+        sum = multiply_add(fill(weighted_noise_(j, s)), pack.get(model(s)), sum);
       pack.put(of_factors.col(j), sum);
     }
     const Pack scale = pack.get(d2);
     if (entropy) residual += (1 - pack.get(w) * quadratic) / scale;
     pack.put(of_residual, log_scales ? residual * scale : residual);
   });
+  return as_const(of_factors);
 }
 
 // The paper's (Stiefel3): E[(B'g) o z] + diag(B' Sigma^-1 B) o d1, where B' Sigma^-1 B = H - H K H.
-void LowRank::factor_scale_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator) {
+void LowRank::factor_scale_gradient() {
   auto out = blocks_[scale_block_].gradient.col(0);
   const MatrixRef inner = inner_sum_.total();
   for (Index i = 0; i < rank_; ++i) {
     double sum = 0;
-    for (Index s = 0; s < inner.cols(); ++s) sum += weight(s) * inner(i, s) * noise(i, s);
-    if (estimator == Estimator::kEntropy) {
+    for (Index s = 0; s < inner.cols(); ++s) sum += parts_.weight[s] * inner(i, s) * parts_.z.col(s)[i];
+    if (parts_.estimator == Estimator::kEntropy) {
       double quadratic = 0;
       for (Index j = 0; j < rank_; ++j) {
         double kh = 0;
@@ -245,18 +278,30 @@ void LowRank::factor_scale_gradient(ConstMatrixRef noise, ConstVectorRef weight,
   }
 }
 
+void LowRank::finish_gradient() {
+  if (scale_block_ != 0) factor_scale_gradient();
+}
+
+GradientPanels* LowRank::start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                                        MatrixRef model_gradient) {
+  if (rank_ > 0) {
+    begin_panels(noise, weight, estimator, model_gradient);
+    return this;
+  }
+  gradient(noise, weight, estimator, model_gradient);
+  return nullptr;
+}
+
 void LowRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                        MatrixRef model_gradient) {
-  const Index draws = model_gradient.cols();
-  if (estimator == Estimator::kPath) add_path_term(noise, model_gradient);
-  for (Index s = 0; s < draws; ++s)
-    for (Index j = 0; j < rank_; ++j) weighted_noise_(j, s) = weight(s) * scaled_noise_(j, s);
-  inner_sum_.start(rank_, draws);
+  begin_panels(noise, weight, estimator, model_gradient);
+  MatrixRef of_factors = blocks_[factor_block_].gradient;
   sweep(dimension(), kernel_.workers(), [&](Range r, Index task) {
-    panel_gradient(noise, weight, model_gradient, estimator, r);
-    if (scale_block_ != 0) inner_sum_.add(panel(factors(), r), panel(model_gradient, r), task);
+    MutablePanel rows = mutable_panel(of_factors, r);
+    rows.cols = rank_;
+    make(r, task, rows);
   });
-  if (scale_block_ != 0) factor_scale_gradient(noise, weight, estimator);
+  finish_gradient();
 }
 
 void LowRank::times_covariance(VectorRef v) {

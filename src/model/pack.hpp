@@ -148,6 +148,20 @@ inline Pack root(Pack x) {
 #endif
 }
 
+/// 1 / sqrt(x) for x between 1e-300 and 1e300, to two units in the last place. Not a number stays so.
+inline Pack inverse_root(Pack x) {
+#if defined(__AVX512F__)
+  // Newton's iteration doubles the 14 bits of the processor's estimate twice: a third of the time of a root.
+  const Pack half = .5 * x;
+  Pack y = _mm512_rsqrt14_pd(x);
+  for (int iteration = 0; iteration < 2; ++iteration)
+    y = multiply_add(y, multiply_add(-half * y, y, fill(.5)), y);
+  return y;
+#else
+  return 1. / root(x);
+#endif
+}
+
 /// Adjacent numbers first, then adjacent pairs, and so on: the order of add_up_each too.
 inline double add_up(double x) { return x; }
 inline double add_up(Pack x) {

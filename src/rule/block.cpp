@@ -6,6 +6,7 @@
 #include "magva/manifold/fixed_rank.hpp"
 #include "magva/manifold/grassmann.hpp"
 #include "magva/manifold/stiefel.hpp"
+#include "magva/rule/rules.hpp"
 #include "magva/rule/stable_rules.hpp"
 
 namespace magva {
@@ -18,28 +19,17 @@ template <class Rule, Manifold M>
 class RuleOnManifold final : public BlockUpdate {
  public:
   RuleOnManifold(const RuleOptions& options, Index rows, Index cols)
-      : rule_(options, rows, cols),
-        gram_(kOrthonormal ? rows : 0, kOrthonormal ? cols : 0, kOrthonormal ? cols : 0),
-        finite_(static_cast<std::size_t>(row_tasks(rows))) {}
+      : rule_(options, rows, cols), step_(rows, cols), finite_(static_cast<std::size_t>(row_tasks(rows))) {}
 
-  void step(MatrixRef x, ConstMatrixRef gradient, double scale, MatrixRef work, TallSkinny& kernel) override {
+  void step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work,
+            TallSkinny& kernel) override {
     if (x.cols() == 0) return;
-    // The next point where it can be written at once; else what the polar factor is to be taken of.
-    MatrixRef next = kOrthonormal ? work : x;
-    std::fill(finite_.begin(), finite_.end(), true);
-    if constexpr (kOrthonormal) gram_.start(x.cols(), x.cols());
-    rule_.direction(x, gradient, work, kernel, [&](Range r, Index task) {
-      bool fine = true;
-      rule::each_column(r, x.cols(), [&](Index n, Index j) {
-        fine &= rule::advance(n, scale, rule::at(x, r, j), rule::at(work, r, j), rule::in(next, r, j));
-      });
-      if (!fine) finite_[static_cast<std::size_t>(task)] = false;
-      if constexpr (kOrthonormal) gram_.add_symmetric(panel(next, r), panel(next, r), task);
-    });
-    if (!all_finite())
-      for (Matrix* memory : rule_.state()) clear_non_finite(*memory);
-    if constexpr (kOrthonormal) kernel.polar(next, gram_.symmetric_total(), x);
+    if constexpr (M::geometry == Geometry::kFlat)
+      step_flat(x, gradient, scale, work, kernel);
+    else
+      step_curved(x, gradient, scale, work, kernel);
   }
+  using BlockUpdate::step;
   double violation(ConstMatrixRef x, TallSkinny& kernel) const override { return M{}.violation(x, kernel); }
   std::vector<Matrix*> state() override {
     const auto all = rule_.state();
@@ -47,13 +37,54 @@ class RuleOnManifold final : public BlockUpdate {
   }
 
  private:
-  static constexpr bool kOrthonormal = M::geometry == Geometry::kOrthonormal;
-  bool all_finite() const {
-    return std::all_of(finite_.begin(), finite_.end(), [](char fine) { return fine != 0; });
+  void step_flat(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work, TallSkinny& kernel) {
+    std::fill(finite_.begin(), finite_.end(), true);
+    rule_.direction(x, gradient, work, kernel,
+                    [&](Range r, Index task) { add_tangent(x, r, task, scale, stretch(work, r)); });
+    drop_non_finite_memory();
+  }
+
+  void step_curved(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work, TallSkinny& kernel) {
+    step_.start(x.cols());
+    const Eigen::Ref<const Matrix> point(x);
+    rule_.direction(point, gradient, work, kernel, [&](Range r, Index task) {
+      step_.measure(panel(point, r), as_const(stretch(work, r)), task);
+    });
+    if (!step_.solve(scale, kernel)) return retract_plainly(x, scale, work, kernel);
+    sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
+      fetch_next(point, r);
+      rule_.settle(point, r, step_);
+      step_.combine(mutable_panel(x, r), as_const(stretch(work, r)), kernel.scratch_panel(r, x.cols(), task));
+    });
+  }
+
+  /// Without what is not finite in the step.
+  void retract_plainly(MatrixRef x, double scale, MatrixRef work, TallSkinny& kernel) {
+    std::fill(finite_.begin(), finite_.end(), true);
+    sweep(x.rows(), kernel.workers(),
+          [&](Range r, Index task) { add_tangent(x, r, task, scale, stretch(work, r)); });
+    drop_non_finite_memory();
+    if constexpr (M::geometry == Geometry::kOrthonormal) kernel.polar(x, x);
+  }
+
+  /// x <- x + scale P(v) for these rows.
+  void add_tangent(MatrixRef x, Range r, Index task, double scale, const MutablePanel& v) {
+    rule_.settle(x, r, step_);
+    const MutablePanel rows = mutable_panel(x, r);
+    step_.project(as_const(rows), v, r);
+    bool fine = true;
+    for (Index j = 0; j < rows.cols; ++j)
+      fine &= rule::advance(rows.rows, scale, rows.col(j), v.col(j), rows.col(j));
+    if (!fine) finite_[static_cast<std::size_t>(task)] = false;
+  }
+
+  void drop_non_finite_memory() {
+    if (std::all_of(finite_.begin(), finite_.end(), [](char fine) { return fine != 0; })) return;
+    for (Matrix* memory : rule_.state()) clear_non_finite(*memory);
   }
 
   Rule rule_;
-  GramSum gram_;
+  TangentStep<M> step_;
   std::vector<char> finite_;  // one a task
 };
 

@@ -8,11 +8,14 @@ namespace magva::rule {
 
 using detail::by_packs;
 using detail::fill;
+using detail::inverse_root;
 using detail::multiply_add;
 using detail::Pack;
-using detail::root;
 
 namespace {
+
+// Of accumulators, which may be zero.
+Pack root(Pack e) { return e * inverse_root(detail::max(fill(1e-300), e)); }
 
 // sgn(e) sqrt|e| + epsilon, the printed rules' root of an accumulator that may be negative.
 Pack signed_root(Pack e, double epsilon) {
@@ -83,7 +86,9 @@ void adadelta_stable_step(Index n, const RuleOptions& options, const double* g, 
     const Pack moment = pack.get(steps);
     const Pack square = beta * pack.get(squares) + (1 - beta) * (gradient * gradient);
     pack.put(squares, square);
-    const Pack direction = root((moment + options.epsilon) / (square + options.epsilon)) * gradient;
+    // sqrt(a / b) = a / sqrt(a b)
+    const Pack above = moment + options.epsilon;
+    const Pack direction = above * inverse_root(above * (square + options.epsilon)) * gradient;
     pack.put(step, direction);
     pack.put(steps, beta * moment + (1 - beta) * (direction * direction));
   });

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "magva/block.hpp"
+#include "magva/family/family.hpp"
 #include "magva/manifold/fixed_rank.hpp"
 #include "magva/manifold/grassmann.hpp"
 #include "magva/manifold/stiefel.hpp"
@@ -102,14 +102,18 @@ void plain_adadelta(const RuleOptions& options, Matrix& x, const Matrix& g, Matr
 }
 
 template <class M>
+ManifoldKind kind_of() {
+  if (std::is_same_v<M, Stiefel>) return ManifoldKind::kStiefel;
+  return std::is_same_v<M, Grassmann> ? ManifoldKind::kGrassmann : ManifoldKind::kFixedRank;
+}
+
+template <class M>
 class FusedRules : public testing::Test {};
 using Curved = testing::Types<Stiefel, Grassmann, FixedRank>;
 TYPED_TEST_SUITE(FusedRules, Curved);
 
 TYPED_TEST(FusedRules, AgreeWithAPassForEachOperation) {
-  const ManifoldKind kind = std::is_same_v<TypeParam, Stiefel>     ? ManifoldKind::kStiefel
-                            : std::is_same_v<TypeParam, Grassmann> ? ManifoldKind::kGrassmann
-                                                                   : ManifoldKind::kFixedRank;
+  const ManifoldKind kind = kind_of<TypeParam>();
   for (const Index m : {13, 300, 17'000}) {
     Workers workers;
     TallSkinny kernel(m, 5, workers);
@@ -128,6 +132,74 @@ TYPED_TEST(FusedRules, AgreeWithAPassForEachOperation) {
       EXPECT_LT((fused - plain).cwiseAbs().maxCoeff(), 1e-9) << m << ", step " << t;
     }
   }
+}
+
+/// The basic rule's tangent step is the projected gradient. Long gradients are retracted by another path than
+/// short ones; both agree with the manifold's own functions.
+TYPED_TEST(FusedRules, RetractGradientsOfAnyLength) {
+  constexpr Index kRank = 4;
+  for (const Index m : {16, 301})
+    for (const double length : {1e-6, 1., 30., 1e4, 1e120}) {
+      Workers workers;
+      TallSkinny kernel(m, kRank, workers);
+      RuleOptions options = rule_defaults(RuleKind::kBasic);
+      options.step = 1;
+      const auto update = make_update(kind_of<TypeParam>(), options, m, kRank);
+      Matrix fused = random_point(kind_of<TypeParam>(), m, kRank, 9);
+      Matrix plain = fused;
+      Matrix work(m, kRank);
+      const Matrix g = length / std::sqrt(m) * test::random_matrix(m, kRank, 20);
+      update->step(fused, g, .5, work, kernel);
+      Matrix u = .5 * g;
+      TypeParam{}.project(plain, u, u, kernel);
+      TypeParam{}.retract(plain, u, plain, kernel);
+      // The Gram matrix of a step of length 1e3^(1/2) carries rounding errors of 1e3 times the machine's.
+      EXPECT_LT((fused - plain).norm(), 1e-12 * (1 + plain.norm())) << m << ", length " << length;
+      EXPECT_LT(update->violation(fused, kernel), 1e-12) << m << ", length " << length;
+    }
+}
+
+/// B's gradient made panel by panel within the update, against the stored one.
+TEST(GradientPanels, GiveTheStepOfTheStoredGradient) {
+  const Index m = 5000;
+  Workers workers(2);
+  for (const FamilyKind kind :
+       {FamilyKind::kStiefel, FamilyKind::kGrassmann, FamilyKind::kFixedRank, FamilyKind::kVafc})
+    for (const RuleKind rule : {RuleKind::kBasic, RuleKind::kMomentum, RuleKind::kRmsprop,
+                                RuleKind::kAdadelta, RuleKind::kAdadeltaStable, RuleKind::kAdam}) {
+      FamilyOptions options;
+      options.kind = kind;
+      const auto stored = make_family(options, m, 2, 1, workers);
+      const auto made = make_family(options, m, 2, 1, workers);
+      const Matrix noise = test::random_matrix(m + 4, 2, 3);
+      const Vector weight = Vector::Constant(2, .5);
+      Matrix phi(m, 2);
+      Matrix g = test::random_matrix(m, 2, 4);
+      TallSkinny kernel(m, 4, workers);
+      Matrix work(m, 4);
+      const std::size_t b = stored->factor_block();
+      const auto step_stored = make_update(stored->blocks()[b].manifold, rule_defaults(rule), m, 4);
+      const auto step_made = make_update(stored->blocks()[b].manifold, rule_defaults(rule), m, 4);
+      for (int t = 0; t < 3; ++t) {
+        stored->prepare();
+        stored->draw(noise, phi);
+        stored->gradient(noise, weight, Estimator::kEntropy, g);
+        made->prepare_and_draw(noise, phi);
+        GradientPanels* panels = made->start_gradient(noise, weight, Estimator::kEntropy, g);
+        ASSERT_NE(panels, nullptr);
+        step_stored->step(stored->blocks()[b].value, stored->blocks()[b].gradient, .1, work, kernel);
+        step_made->step(made->blocks()[b].value, *panels, .1, work, kernel);
+        made->finish_gradient();
+        for (std::size_t other = 0; other < stored->blocks().size(); ++other) {
+          const Block& expected = stored->blocks()[other];
+          const Block& block = made->blocks()[other];
+          EXPECT_EQ(block.value, expected.value) << name(kind) << " " << name(rule) << " " << block.name;
+          if (other != b) {
+            EXPECT_EQ(block.gradient, expected.gradient) << name(kind) << " " << block.name;
+          }
+        }
+      }
+    }
 }
 
 }  // namespace

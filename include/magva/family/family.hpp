@@ -30,7 +30,7 @@ Estimator parse_estimator(std::string_view text);
 
 /// A Gaussian q(phi) with mean block `mu` and further blocks for its covariance.
 ///
-/// One iteration calls, in this order, prepare(), draw() and then gradient() with the model's gradients at
+/// One iteration calls, in this order, prepare_and_draw() and then gradient() with the model's gradients at
 /// those draws. None of them allocates. `Noise` columns are draws; column s of `z` and of `epsilon` belong to
 /// draw s.
 class Family {
@@ -46,12 +46,27 @@ class Family {
   /// Factorises the covariance at the current blocks.
   virtual void prepare() = 0;
   virtual void draw(ConstMatrixRef noise, MatrixRef phi) = 0;
+  /// Both, where a family can do them in one pass.
+  virtual void prepare_and_draw(ConstMatrixRef noise, MatrixRef phi) {
+    prepare();
+    draw(noise, phi);
+  }
   /// The entropy of q, (1/2) log|Sigma| + (m/2)(log 2 pi + 1).
   virtual double entropy() const = 0;
   /// Fills every block's gradient from the model's gradients in `model_gradient`, one column a draw, which
   /// the path estimator overwrites. A rejected draw has a zero in `weight`; weights sum to 1.
   virtual void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                         MatrixRef model_gradient) = 0;
+  /// As gradient(), but that of the factors' block is not stored: the update of `factor_block()` makes it
+  /// from what is returned, and on the way the other blocks' gradients, which are there after
+  /// finish_gradient(). The arguments must last until then. Null where there are no factors: all is done.
+  virtual GradientPanels* start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                                         MatrixRef model_gradient) {
+    gradient(noise, weight, estimator, model_gradient);
+    return nullptr;
+  }
+  virtual std::size_t factor_block() const { return 0; }
+  virtual void finish_gradient() {}
   /// v <- Sigma v: turns the mean's gradient into its natural gradient.
   virtual void times_covariance(VectorRef v) = 0;
 

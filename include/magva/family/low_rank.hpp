@@ -6,7 +6,7 @@
 
 namespace magva {
 
-class LowRank final : public Family {
+class LowRank final : public Family, private GradientPanels {
  public:
   LowRank(const FamilyOptions& options, Index dimension, Index max_draws, std::uint64_t seed,
           Workers& workers);
@@ -14,9 +14,14 @@ class LowRank final : public Family {
   Index noise_size() const override { return rank_ + dimension(); }
   void prepare() override;
   void draw(ConstMatrixRef noise, MatrixRef phi) override;
+  void prepare_and_draw(ConstMatrixRef noise, MatrixRef phi) override;
   double entropy() const override;
   void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                 MatrixRef model_gradient) override;
+  GradientPanels* start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                                 MatrixRef model_gradient) override;
+  std::size_t factor_block() const override { return factor_block_; }
+  void finish_gradient() override;
   void times_covariance(VectorRef v) override;
   using Family::gaussian;
   Gaussian gaussian(const std::vector<Block>& at) const override;
@@ -30,9 +35,22 @@ class LowRank final : public Family {
   void add_path_term(ConstMatrixRef noise, MatrixRef model_gradient);
   void load_scales(const Block& block, Range rows, Vector& out) const;
   void scale_noise(ConstMatrixRef noise);
-  void panel_gradient(ConstMatrixRef noise, ConstVectorRef weight, ConstMatrixRef g, Estimator estimator,
-                      Range rows);
-  void factor_scale_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator);
+  void start_covariance();
+  void prepare_panel(Range rows, Index task);
+  void finish_covariance();
+  void draw_panel(ConstMatrixRef noise, MatrixRef phi, Range rows);
+
+  Panel make(Range rows, Index task, const MutablePanel& of_factors) override;
+  void begin_panels(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                    MatrixRef model_gradient);
+  void factor_scale_gradient();
+
+  /// What the gradient in hand is made of, a column a draw.
+  struct GradientParts {
+    Panel z, epsilon, model;
+    const double* weight = nullptr;
+    Estimator estimator = Estimator::kEntropy;
+  };
 
   Index rank_;
   ScaleCoordinates scale_coordinates_;
@@ -46,6 +64,7 @@ class LowRank final : public Family {
   GramSum weighted_, inner_sum_;                           ///< B'WB and B'g
   Matrix scaled_noise_, weighted_noise_, inner_, inner2_;  ///< p x draws
   Vector column_;
+  GradientParts parts_;
 };
 
 }  // namespace magva
