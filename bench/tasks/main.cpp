@@ -35,8 +35,9 @@ nlohmann::json run(const std::filesystem::path& ionosphere, const std::filesyste
   task("streaming_2", [&] { return streaming(100'000, 1000, 10, threads); });
   task("streaming_narrow", [] { return streaming(400'000, 100, 4, 1); });
   task("threads", [] { return threads_scaling(100'000, 100, 8); });
-  task("doublings_1", [] { return doublings(1); });
-  task("doublings_2", [&] { return doublings(threads); });
+  task("doublings_1", [] { return doublings(RuleKind::kAdadeltaStable, 1); });
+  task("doublings_2", [&] { return doublings(RuleKind::kAdadeltaStable, threads); });
+  task("guarded_doublings_2", [&] { return doublings(RuleKind::kAdadeltaGuarded, threads); });
   return out;
 }
 

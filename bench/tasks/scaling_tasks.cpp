@@ -20,9 +20,10 @@ auto cheap_target(Index m) {
   });
 }
 
-FitOptions rank_ten(int threads) {
+FitOptions rank_ten(RuleKind rule, int threads) {
   FitOptions options;
   options.family.rank = 10;
+  options.factor_rule = rule_defaults(rule);
   options.threads = threads;
   return options;
 }
@@ -33,10 +34,8 @@ nlohmann::json peak_memory() {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot start a process for the memory task");
   if (child == 0) {
-    FitOptions options = rank_ten(1);
-    options.factor_rule = rule_defaults(RuleKind::kAdadelta);
     const auto model = cheap_target(1'000'000);
-    Fitter fitter(model, options);
+    Fitter fitter(model, rank_ten(RuleKind::kAdadelta, 1));
     for (int t = 0; t < 3; ++t) fitter.step();
     _exit(0);
   }
@@ -47,12 +46,12 @@ nlohmann::json peak_memory() {
   return {{"peak_bytes", 1024. * static_cast<double>(usage.ru_maxrss)}};
 }
 
-nlohmann::json doublings(int threads) {
+nlohmann::json doublings(RuleKind rule, int threads) {
   nlohmann::json out = nlohmann::json::array();
   double last = 0;
   for (Index m = 1000; m <= 1'024'000; m *= 2) {
     const auto model = cheap_target(m);
-    Fitter fitter(model, rank_ten(threads));
+    Fitter fitter(model, rank_ten(rule, threads));
     const double step = fastest(.5, [&] { fitter.step(); });
     nlohmann::json row{{"m", m}, {"step", step}};
     if (last > 0) row["ratio"] = step / last;

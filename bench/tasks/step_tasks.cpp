@@ -67,22 +67,20 @@ nlohmann::json step_times(const TaskProblem& problem, int threads, const std::fi
         fmt::format("{}: the model and the plain Eigen form differ by {}", problem.name, difference));
   save_for_peers(problem, ours, folder);
   const Regression model = model_of(problem);
-  const auto step = [&](int count) {
-    return step_seconds(model,
-                        options_for(problem, FamilyKind::kStiefel, FitOptions{}.factor_rule.kind, count));
+  const auto step = [&](FamilyKind family, RuleKind rule) {
+    const double one = step_seconds(model, options_for(problem, family, rule, 1));
+    const double all = threads == 1 ? one : step_seconds(model, options_for(problem, family, rule, threads));
+    return nlohmann::json{{"one_thread", one}, {"seconds", std::min(one, all)}};
   };
-  const double one = step(1);
-  const double all = threads == 1 ? one : step(threads);
-  const FitOptions vafc = options_for(problem, FamilyKind::kVafc, RuleKind::kAdadeltaStable, 1);
   return {{"name", problem.name},
           {"rank", problem.rank},
           {"draws", problem.draws},
           {"horseshoe", problem.prior == PriorKind::kHorseshoe},
-          {"threads", all < one ? threads : 1},
+          {"threads", threads},
           {"plain_difference", difference},
-          {"step", std::min(one, all)},
-          {"one_thread_step", one},
-          {"vafc_step", step_seconds(model, vafc)},
+          {"step", step(FamilyKind::kStiefel, RuleKind::kAdadeltaStable)},
+          {"guarded_step", step(FamilyKind::kStiefel, RuleKind::kAdadeltaGuarded)},
+          {"vafc_step", step(FamilyKind::kVafc, RuleKind::kAdadeltaStable)},
           {"gradient", gradient_seconds(model, problem.theta, 1)},
           {"plain_step", plain_step_seconds(problem)},
           {"floor", floor_of(problem)}};
@@ -110,8 +108,8 @@ nlohmann::json streaming(Index rows, Index cols, Index rank, int threads) {
   const TaskProblem problem = random_problem("streaming", rows, cols, PriorKind::kNormal, rank, 1);
   const Regression model = model_of(problem);
   const double before = read_bandwidth(threads);
-  const double step = step_seconds(
-      model, options_for(problem, FamilyKind::kStiefel, FitOptions{}.factor_rule.kind, threads), 3);
+  const double step =
+      step_seconds(model, options_for(problem, FamilyKind::kStiefel, RuleKind::kAdadeltaStable, threads), 3);
   const double bandwidth = std::max(before, read_bandwidth(threads));
   const double rate = 8 * static_cast<double>(problem.x.size()) / step;
   return {{"rows", rows},           {"cols", cols},           {"threads", threads},       {"step", step},

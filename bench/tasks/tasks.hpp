@@ -2,6 +2,7 @@
 // Our side of each task, as JSON: times in seconds, rates in bytes or operations a second.
 #include <nlohmann/json.hpp>
 
+#include "magva/rule/options.hpp"
 #include "problems.hpp"
 
 namespace magva::bench {
@@ -18,7 +19,7 @@ nlohmann::json step_over_gradient(const TaskProblem& problem);
 nlohmann::json streaming(Index rows, Index cols, Index rank, int threads);
 
 /// Step times on a cheap target for m = 1,000 to 1,024,000.
-nlohmann::json doublings(int threads);
+nlohmann::json doublings(RuleKind rule, int threads);
 /// Step times with one and two threads.
 nlohmann::json threads_scaling(Index rows, Index cols, Index draws);
 
