@@ -112,7 +112,7 @@ TEST_P(Combination, SameBitsForAnyNumberOfThreadsAndAnyBatch) {
   const RowMatrix x = random_design(5003, 57, 9);
   for (const Storage storage : {Storage::dense, Storage::single, Storage::sparse}) {
     const Regression model = make_model(response(), prior(), design_for(storage, x));
-    const Matrix theta = normal_matrix(model.dimension(), 7, 10, 0.1);
+    const Matrix theta = normal_matrix(model.dimension(), 13, 10, 0.1);
     const Evaluated one = evaluate(model, theta, 1);
     for (const int threads : {2, 4}) {
       const Evaluated several = evaluate(model, theta, threads);
