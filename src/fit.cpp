@@ -8,6 +8,7 @@
 
 #include "fit_state.hpp"
 #include "magva/error.hpp"
+#include "magva/large_matrix.hpp"
 
 namespace magva {
 
@@ -78,7 +79,7 @@ Fitter::State::State(const Model& model_, const FitOptions& options_, const Whit
   for (const auto& block : blocks) {
     updates.push_back(
         make_update(block.manifold, rule_for(block, options), block.value.rows(), block.value.cols()));
-    work.emplace_back(block.value.rows(), block.value.cols());
+    work.push_back(large_matrix(block.value.rows(), block.value.cols()));
   }
   if (options.average_last > 0) average = without_gradients(blocks);
   good = without_gradients(blocks);

@@ -5,6 +5,7 @@
 
 #include "../model/pack.hpp"
 #include "../panel_kernels.hpp"
+#include "magva/large_matrix.hpp"
 #include "magva/symmetric.hpp"
 
 namespace magva {
@@ -38,7 +39,7 @@ bool has_orthonormal_factors(FamilyKind kind) {
 }
 
 Block make_block(std::string name, ManifoldKind manifold, Matrix value) {
-  Matrix gradient = Matrix::Zero(value.rows(), value.cols());
+  Matrix gradient = large_zeros(value.rows(), value.cols());
   return {std::move(name), manifold, std::move(value), std::move(gradient)};
 }
 

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "magva/large_matrix.hpp"
 #include "magva/manifold/euclidean.hpp"
 #include "magva/manifold/fixed_rank.hpp"
 #include "magva/manifold/grassmann.hpp"
@@ -11,7 +12,7 @@ namespace magva {
 namespace {
 
 Matrix random_normal(Index rows, Index cols, std::uint64_t seed) {
-  Matrix out(rows, cols);
+  Matrix out = large_matrix(rows, cols);
   Noise(seed, NoiseStream::kRandomPoint).fill(0, 0, out);
   return out;
 }

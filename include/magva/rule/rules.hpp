@@ -37,7 +37,7 @@ template <Manifold M>
 class Momentum {
  public:
   Momentum(const RuleOptions& options, Index rows, Index cols)
-      : options_(options), momentum_(Matrix::Zero(rows, cols)) {}
+      : options_(options), momentum_(large_zeros(rows, cols)) {}
   template <class Made>
   void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
     in_one_stage({x, gradient, out, kernel}, [&](Range r, Index task, const Panel& g) {
@@ -64,7 +64,7 @@ template <Manifold M>
 class Rmsprop {
  public:
   Rmsprop(const RuleOptions& options, Index rows, Index cols)
-      : options_(options), squares_(Matrix::Zero(rows, cols)), of_squares_(rows, cols) {}
+      : options_(options), squares_(large_zeros(rows, cols)), of_squares_(rows, cols) {}
   template <class Made>
   void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
     of_squares_.start(x.cols());
@@ -104,9 +104,9 @@ class Adadelta {
  public:
   Adadelta(const RuleOptions& options, Index rows, Index cols)
       : options_(options),
-        squares_(Matrix::Zero(rows, cols)),
-        steps_(Matrix::Zero(rows, cols)),
-        previous_(Matrix::Zero(kFlat ? 0 : rows, kFlat ? 0 : cols)),
+        squares_(large_zeros(rows, cols)),
+        steps_(large_zeros(rows, cols)),
+        previous_(large_zeros(kFlat ? 0 : rows, kFlat ? 0 : cols)),
         started_(Matrix::Zero(1, 1)),
         of_squares_(rows, cols),
         of_steps_(rows, cols) {}

@@ -9,7 +9,7 @@ template <Manifold M>
 class RmspropStable {
  public:
   RmspropStable(const RuleOptions& options, Index rows, Index cols)
-      : options_(options), squares_(Matrix::Zero(rows, cols)) {}
+      : options_(options), squares_(large_zeros(rows, cols)) {}
   template <class Made>
   void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
     in_one_stage({x, gradient, out, kernel}, [&](Range r, Index task, const Panel& g) {
@@ -34,7 +34,7 @@ template <Manifold M>
 class AdadeltaStable {
  public:
   AdadeltaStable(const RuleOptions& options, Index rows, Index cols)
-      : options_(options), squares_(Matrix::Zero(rows, cols)), steps_(Matrix::Zero(rows, cols)) {}
+      : options_(options), squares_(large_zeros(rows, cols)), steps_(large_zeros(rows, cols)) {}
   template <class Made>
   void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
     in_one_stage({x, gradient, out, kernel}, [&](Range r, Index task, const Panel& g) {
@@ -62,8 +62,8 @@ class Adam {
  public:
   Adam(const RuleOptions& options, Index rows, Index cols)
       : options_(options),
-        mean_(Matrix::Zero(rows, cols)),
-        squares_(Matrix::Zero(rows, cols)),
+        mean_(large_zeros(rows, cols)),
+        squares_(large_zeros(rows, cols)),
         powers_(Matrix::Ones(2, 1)),
         of_gradient_(rows, cols),
         of_mean_(rows, cols) {}

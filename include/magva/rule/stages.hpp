@@ -12,6 +12,7 @@
 #include <array>
 
 #include "magva/block.hpp"
+#include "magva/large_matrix.hpp"
 #include "magva/manifold/tangent.hpp"
 #include "magva/manifold/tangent_step.hpp"
 #include "magva/rule/elementwise.hpp"
