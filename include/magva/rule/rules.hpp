@@ -59,42 +59,63 @@ class Momentum {
   Matrix momentum_;
 };
 
+/// The printed rules' moment of the gradients, E <- beta transport(E) + (1 - beta) project(g^2): entered in
+/// one stage, projected in the next.
+template <Manifold M>
+class ProjectedSquares {
+ public:
+  ProjectedSquares(double decay, Index rows, Index cols)
+      : decay_(decay), squares_(large_zeros(rows, cols)), tangent_(rows, cols) {}
+  void start(Index cols) { tangent_.start(cols); }
+  void enter(ConstMatrixRef x, Range r, Index task, const Panel& g) {
+    const MutablePanel squares = stretch(squares_, r);
+    over(g, [&](Index n, const double* gradients, Index k) {
+      blend_squares(n, decay_, gradients, squares.data + k);
+    });
+    tangent_.measure(panel(x, r), as_const(squares), task);
+  }
+  void solve(TallSkinny& kernel) { tangent_.solve(kernel); }
+  const double* project(ConstMatrixRef x, Range r) {
+    const MutablePanel squares = stretch(squares_, r);
+    tangent_.project(panel(x, r), squares, r);
+    return squares.data;
+  }
+  Matrix* state() { return &squares_; }
+
+ private:
+  double decay_;
+  Matrix squares_;
+  Tangent<M> tangent_;
+};
+
 /// RGD-RMSProp as printed, the paper's equations (Proj118-7) and (G2).
 template <Manifold M>
 class Rmsprop {
  public:
   Rmsprop(const RuleOptions& options, Index rows, Index cols)
-      : options_(options), squares_(large_zeros(rows, cols)), of_squares_(rows, cols) {}
+      : options_(options), squares_(options.decay, rows, cols) {}
   template <class Made>
   void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
-    of_squares_.start(x.cols());
+    squares_.start(x.cols());
     in_two_stages<M>(
         {x, gradient, out, kernel},
+        [&](Range r, Index task, const Panel& g) { squares_.enter(x, r, task, g); },
+        [&] { squares_.solve(kernel); },
         [&](Range r, Index task, const Panel& g) {
-          const MutablePanel squares = stretch(squares_, r);
-          over(g, [&](Index n, const double* gradients, Index k) {
-            blend_squares(n, options_.decay, gradients, squares.data + k);
-          });
-          of_squares_.measure(panel(x, r), as_const(squares), task);
-        },
-        [&] { of_squares_.solve(kernel); },
-        [&](Range r, Index task, const Panel& g) {
-          const MutablePanel squares = stretch(squares_, r);
+          const double* squares = squares_.project(x, r);
           double* step = stretch(out, r).data;
-          of_squares_.project(panel(x, r), squares, r);
           over(g, [&](Index n, const double* gradients, Index k) {
-            rmsprop_step(n, options_, gradients, squares.data + k, step + k);
+            rmsprop_step(n, options_, gradients, squares + k, step + k);
           });
           made(r, task);
         });
   }
   void settle(ConstMatrixRef, Range, const TangentStep<M>&) {}
-  std::array<Matrix*, 1> state() { return {&squares_}; }
+  std::array<Matrix*, 1> state() { return {squares_.state()}; }
 
  private:
   RuleOptions options_;
-  Matrix squares_;
-  Tangent<M> of_squares_;
+  ProjectedSquares<M> squares_;
 };
 
 /// RGD-AdaDelta as printed, the paper's equations (B3), (B1), (B2), (Proj118-9). The moment of the steps
@@ -104,36 +125,28 @@ class Adadelta {
  public:
   Adadelta(const RuleOptions& options, Index rows, Index cols)
       : options_(options),
-        squares_(large_zeros(rows, cols)),
+        squares_(options.decay, rows, cols),
         steps_(large_zeros(rows, cols)),
         previous_(large_zeros(kFlat ? 0 : rows, kFlat ? 0 : cols)),
         started_(Matrix::Zero(1, 1)),
-        of_squares_(rows, cols),
         of_steps_(rows, cols) {}
   template <class Made>
   void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
     if (!kFlat && started_(0) == 0)
       sweep(x.rows(), kernel.workers(), [&](Range r, Index) { remember(x, r); });
     started_(0) = 1;
-    of_squares_.start(x.cols());
+    squares_.start(x.cols());
     of_steps_.start(x.cols());
     in_two_stages<M>(
         {x, gradient, out, kernel},
+        [&](Range r, Index task, const Panel& g) { squares_.enter(x, r, task, g); },
+        [&] { squares_.solve(kernel); },
         [&](Range r, Index task, const Panel& g) {
-          const MutablePanel squares = stretch(squares_, r);
-          over(g, [&](Index n, const double* gradients, Index k) {
-            blend_squares(n, options_.decay, gradients, squares.data + k);
-          });
-          of_squares_.measure(panel(x, r), as_const(squares), task);
-        },
-        [&] { of_squares_.solve(kernel); },
-        [&](Range r, Index task, const Panel& g) {
-          const MutablePanel squares = stretch(squares_, r);
+          const double* squares = squares_.project(x, r);
           const MutablePanel steps = stretch(steps_, r);
           double* step = stretch(out, r).data;
-          of_squares_.project(panel(x, r), squares, r);
           over(g, [&](Index n, const double* gradients, Index k) {
-            adadelta_step(n, options_, gradients, squares.data + k, steps.data + k, step + k);
+            adadelta_step(n, options_, gradients, squares + k, steps.data + k, step + k);
           });
           of_steps_.measure(before(x, r), as_const(steps), task);
           made(r, task);
@@ -144,7 +157,7 @@ class Adadelta {
     of_steps_.project(before(x, r), stretch(steps_, r), r);
     if constexpr (!kFlat) remember(x, r);
   }
-  std::array<Matrix*, 4> state() { return {&squares_, &steps_, &previous_, &started_}; }
+  std::array<Matrix*, 4> state() { return {squares_.state(), &steps_, &previous_, &started_}; }
 
  private:
   static constexpr bool kFlat = M::geometry == Geometry::kFlat;
@@ -155,8 +168,9 @@ class Adadelta {
   }
 
   RuleOptions options_;
-  Matrix squares_, steps_, previous_, started_;
-  Tangent<M> of_squares_, of_steps_;
+  ProjectedSquares<M> squares_;
+  Matrix steps_, previous_, started_;
+  Tangent<M> of_steps_;
 };
 
 }  // namespace magva::rule
