@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "magva/auto/constants.hpp"
+
 namespace magva {
 
 namespace {
@@ -53,7 +55,11 @@ bool is_stochastic(Evaluator& evaluator, ConstVectorRef at) {
   Vector other(at.size());
   const double first = evaluator.evaluate(at, one);
   const double second = evaluator.evaluate(at, other);
-  return std::isfinite(first) && std::isfinite(second) && (first != second || one != other);
+  if (!std::isfinite(first) || !std::isfinite(second)) return false;
+  const auto differ = [](double difference, double size) {
+    return difference > constants::kRoundingNoise * (1 + size);
+  };
+  return differ(std::abs(first - second), std::abs(first)) || differ((one - other).norm(), one.norm());
 }
 
 }  // namespace magva

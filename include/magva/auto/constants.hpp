@@ -169,6 +169,8 @@ inline constexpr double kToleranceNats = .1;
 inline constexpr double kToleranceShare = .002;
 
 // Starts
+/// Two evaluations at one point may differ by this share: sums in any order do.
+inline constexpr double kRoundingNoise = 1e-9;
 /// Points tried for finite log densities, and their sd around the model's own start.
 inline constexpr int kStartTrials = 100;
 inline constexpr double kStartSpread = 1.2;

@@ -35,7 +35,8 @@ class Evaluator {
   std::uint64_t calls_ = 0;
 };
 
-/// Whether two evaluations at one point differ, as they do where the model works on minibatches.
+/// Whether two evaluations at one point differ, as they do where the model works on minibatches; by more than
+/// rounding, which differs where a model adds up in any order.
 bool is_stochastic(Evaluator& evaluator, ConstVectorRef at);
 
 }  // namespace magva
