@@ -124,7 +124,7 @@ void Refinement::State::end_epoch() {
   previous = now;
   settled = !moved;
   previous_floor = floor;
-  if (!moved) pairs = std::min(2 * pairs, constants::kMostPairs);
+  if (!moved) pairs = std::min(2 * pairs, most_pairs());
   quiet_windows = 0;
   average.clear();
 }

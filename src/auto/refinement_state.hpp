@@ -21,6 +21,9 @@ struct Refinement::State {
         double tolerance);
 
   bool draw_batch();
+  /// Lets the covariance learn the expected curvature where it has none yet, or an old one.
+  void sketch_curvature();
+  Index most_pairs() const;
   void take_step();
   void end_window();
   void end_epoch();
@@ -42,6 +45,7 @@ struct Refinement::State {
   double tolerance;
 
   std::int64_t iteration = 0;
+  std::int64_t next_sketch = 0;  // at so many gradients
   Index pairs;
   StepControl mean_control, covariance_control;
   std::vector<Gain> mean_window, covariance_window;

@@ -55,11 +55,23 @@ inline constexpr int kSketchRounds = 2;
 inline constexpr Index kSketchProbes = 32;
 /// Lanczos steps beyond twice the number of eigenvectors wanted.
 inline constexpr Index kLanczosExtra = 16;
+/// Lanczos iteration has seen the whole space where the next vector is this short.
+inline constexpr double kLanczosBreak = 1e-10;
 /// The length of a Lanczos difference, in posterior sds.
 inline constexpr double kSketchDifference = .1;
 /// Smallest eigenvalue taken from the sketch: no factor starts with more than 100 times the residual
 /// variance.
 inline constexpr double kSketchFloor = .01;
+
+/// Lanczos steps, and antithetic pairs of draws, of a sketch of the expected curvature during the refinement.
+inline constexpr Index kSketchSteps = 64;
+inline constexpr Index kSketchPairs = 4;
+/// An eigenvalue has been found where its error is below this share of it.
+inline constexpr double kRitzError = .2;
+/// Least curvature, relative to Sigma^-1, that the mean's steps assume.
+inline constexpr double kNewtonFloor = .05;
+/// Gradients between two sketches, for each gradient of a sketch.
+inline constexpr std::int64_t kSketchInterval = 4;
 
 // Best low-rank Gaussian for a quadratic
 /// Columns beyond the rank, and iterations, of the subspace iteration that finds a start.
@@ -116,8 +128,9 @@ inline constexpr double kCollapseNats = 20;
 inline constexpr double kCollapseShare = .5;
 inline constexpr int kMostReturns = 6;
 inline constexpr Index kReturnPairs = 2;
-/// Most pairs in a batch.
+/// Most pairs in a batch, and most numbers in one of a batch's matrices: 128 MiB.
 inline constexpr Index kMostPairs = 4096;
+inline constexpr Index kMostBatchNumbers = 1 << 24;
 /// The largest and the smallest step. Where less than kScarceStep would be right for both mean and
 /// covariance, the batch doubles; where more than kAbundantStep would be, it halves.
 inline constexpr double kAbundantStep = .7;

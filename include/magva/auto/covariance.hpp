@@ -3,6 +3,8 @@
 // metric <X, Y> = tr(Sigma^-1 X Sigma^-1 Y) / 2, which is the same whatever the coordinates, so that no scale
 // of any parameter matters. Low rank plus diagonal solves for the step by conjugate gradients in O(m p^2);
 // full rank has it in closed form.
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -55,6 +57,11 @@ class Covariance {
   virtual void learn(const PairBatch& /*batch*/) {}
   /// Puts to use, now and then, what was learned and is costly to use.
   virtual void renew() {}
+  /// Whether m is too large for a dense curvature, so that a sketch is wanted now and then.
+  virtual bool sketches() const { return false; }
+  /// Learns the expected curvature E[-Hessian] from products with it.
+  virtual void sketch(const std::function<Vector(ConstVectorRef)>& /*curvature_times*/,
+                      std::uint64_t /*seed*/) {}
 
   /// Another place, in coordinates, that by what was learned is better by at least `gain` nats: the family's
   /// ELBO may have several tops.
