@@ -22,8 +22,8 @@ class LowRankCovariance final : public Covariance {
   void learn(const PairBatch& batch) override;
   void renew() override;
   bool sketches() const override;
-  void sketch(const Product& curvature_times, std::uint64_t seed) override {
-    sketch_.emplace(sigma_, curvature_times, seed);
+  void sketch(const Product& curvature_times, Vector first) override {
+    sketch_.emplace(sigma_, curvature_times, std::move(first));
   }
   std::optional<Tangent> alternative(double gain) const override;
   Tangent coordinates(const Tangent* reference) const override;

@@ -16,9 +16,6 @@ Index first_pairs(Index m) {
   return std::clamp<Index>(m / 4, constants::kFewestPairs, constants::kFirstPairs);
 }
 
-// Noise of an iteration's sketch: far beyond that of its probes.
-constexpr std::uint32_t kSketchDraws = 1 << 20;
-
 // Columns of `from` whose flag is set, in place.
 void keep(Matrix& from, const std::vector<Index>& kept) {
   if (static_cast<Index>(kept.size()) == from.cols()) return;
@@ -85,42 +82,6 @@ bool Refinement::State::draw_batch() {
 Index Refinement::State::most_pairs() const {
   return std::clamp<Index>(constants::kMostBatchNumbers / mean.size(), constants::kFirstPairs,
                            constants::kMostPairs);
-}
-
-// E[-Hessian] by central differences of gradients, averaged over draws that are the same for every product.
-void Refinement::State::sketch_curvature() {
-  if (!covariance->sketches() || evaluator.evaluations() < next_sketch) return;
-  const std::int64_t before = evaluator.evaluations();
-  const Index m = mean.size();
-  const Index pairs_drawn = constants::kSketchPairs;
-  PairBatch draws;
-  draws.noise.resize(covariance->noise_size(), pairs_drawn);
-  Noise(seed, NoiseStream::kEvaluation)
-      .fill(static_cast<std::uint64_t>(iteration), kSketchDraws, draws.noise, evaluator.workers());
-  covariance->draw(draws);
-  Matrix theta(m, 4 * pairs_drawn);
-  Matrix gradient(m, 4 * pairs_drawn);
-  Vector log_density(4 * pairs_drawn);
-  const auto curvature_times = [&](ConstVectorRef direction) {
-    const Vector step = constants::kSketchDifference * direction;
-    Vector sum = Vector::Zero(m);
-    Index count = 0;
-    for (Index s = 0; s < pairs_drawn; ++s) {
-      theta.col(4 * s) = mean + draws.deviation.col(s) + step;
-      theta.col(4 * s + 1) = mean + draws.deviation.col(s) - step;
-      theta.col(4 * s + 2) = mean - draws.deviation.col(s) + step;
-      theta.col(4 * s + 3) = mean - draws.deviation.col(s) - step;
-    }
-    evaluator.evaluate(theta, log_density, gradient);
-    for (Index s = 0; s < 2 * pairs_drawn; ++s) {
-      if (!std::isfinite(log_density(2 * s)) || !std::isfinite(log_density(2 * s + 1))) continue;
-      sum += gradient.col(2 * s + 1) - gradient.col(2 * s);
-      ++count;
-    }
-    return Vector(sum / (2 * constants::kSketchDifference * static_cast<double>(std::max<Index>(1, count))));
-  };
-  covariance->sketch(curvature_times, seed + static_cast<std::uint64_t>(iteration));
-  next_sketch = evaluator.evaluations() + constants::kSketchInterval * (evaluator.evaluations() - before);
 }
 
 void Refinement::State::take_step() {

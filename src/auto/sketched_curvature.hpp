@@ -9,21 +9,23 @@
 
 namespace magva {
 
-/// A vector's product with a symmetric matrix.
-using Product = std::function<Vector(ConstVectorRef)>;
+/// A vector's product with a symmetric matrix: one column, or two independent estimates.
+using Product = std::function<Matrix(ConstVectorRef)>;
 
 /// Of Lanczos iteration for Sigma^1/2 A Sigma^1/2, without the root: z = Sigma^1/2 v, u = Sigma^-1/2 v.
 struct RitzPairs {
   Vector values;  ///< ascending
   Vector errors;  ///< bounds: some eigenvalue is as near
+  Vector noise;   ///< standard errors, where products are noisy
   Matrix z;       ///< a column each
   Matrix u;
 };
-RitzPairs lanczos(const Product& curvature_times, const FactorMatrix& sigma, Index steps, std::uint64_t seed);
+/// Starts from `first`, a gradient.
+RitzPairs lanczos(const Product& curvature_times, const FactorMatrix& sigma, Vector first, Index steps);
 
 class SketchedCurvature {
  public:
-  SketchedCurvature(FactorMatrix sigma, const Product& curvature_times, std::uint64_t seed);
+  SketchedCurvature(FactorMatrix sigma, const Product& curvature_times, Vector first);
 
   /// A x, and the diagonal of A.
   Matrix times(ConstMatrixRef x) const;
@@ -36,6 +38,7 @@ class SketchedCurvature {
   FactorMatrix sigma_;
   Matrix z_, u_;
   Vector values_;
+  Vector bounds_;    // their sizes, and what their noise may add
   double rest_ = 1;  // the largest eigenvalue, perhaps, of those that were not found
 };
 

@@ -64,8 +64,11 @@ inline constexpr double kSketchDifference = .1;
 inline constexpr double kSketchFloor = .01;
 
 /// Lanczos steps, and antithetic pairs of draws, of a sketch of the expected curvature during the refinement.
-inline constexpr Index kSketchSteps = 64;
-inline constexpr Index kSketchPairs = 4;
+inline constexpr Index kSketchSteps = 48;
+inline constexpr Index kSketchPairs = 16;
+/// The length of its differences, in posterior sds: the curvature of a step in the log density is seen by few
+/// draws, and by all differences as wide as the posterior (E[z g(z)] by its two-point rule, z = +-1).
+inline constexpr double kSecantLength = 1;
 /// An eigenvalue has been found where its error is below this share of it.
 inline constexpr double kRitzError = .2;
 /// Least curvature, relative to Sigma^-1, that the mean's steps assume.

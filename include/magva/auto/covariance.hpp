@@ -59,9 +59,9 @@ class Covariance {
   virtual void renew() {}
   /// Whether m is too large for a dense curvature, so that a sketch is wanted now and then.
   virtual bool sketches() const { return false; }
-  /// Learns the expected curvature E[-Hessian] from products with it.
-  virtual void sketch(const std::function<Vector(ConstVectorRef)>& /*curvature_times*/,
-                      std::uint64_t /*seed*/) {}
+  /// Learns the expected curvature E[-Hessian] from products with it, two independent estimates of each.
+  /// `first`: a gradient with something of all directions in which it is large.
+  virtual void sketch(const std::function<Matrix(ConstVectorRef)>& /*curvature_times*/, Vector /*first*/) {}
 
   /// Another place, in coordinates, that by what was learned is better by at least `gain` nats: the family's
   /// ELBO may have several tops.
