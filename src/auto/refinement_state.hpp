@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "magva/auto/refinement.hpp"
+#include "magva/noise.hpp"
 
 namespace magva {
 
@@ -14,6 +15,13 @@ class IterateAverage {
   void clear() { count = 0; }
   Iterate value;
   double count = 0;
+};
+
+/// Draws, always the same, by which Gaussians are compared.
+struct ProbeDraws {
+  Noise noise;
+  std::uint64_t iteration;
+  Index count;
 };
 
 struct Refinement::State {
@@ -35,7 +43,7 @@ struct Refinement::State {
   bool probe_ahead(const Iterate& from, const Iterate& base);
   /// Tries other factors than those that the iterates have settled on; moves there where they are better.
   bool try_alternative(const Iterate& base);
-  Matrix probe_noise() const;
+  ProbeDraws probe_draws() const;
   std::unique_ptr<Covariance> at(const Iterate& iterate) const;
 
   Evaluator& evaluator;

@@ -159,6 +159,8 @@ inline constexpr double kShrink = .7;
 /// Draws, the same for both, with which a point ahead is compared with the averaged iterates.
 inline constexpr Index kFewestProbeDraws = 100;
 inline constexpr Index kMostProbeDraws = 2000;
+/// Numbers of such draws that are held at a time.
+inline constexpr Index kProbeNumbers = 1 << 22;
 /// How far ahead, in distances between the averages of two epochs, points are tried.
 inline constexpr double kFurthestProbe = 128;
 /// Shares of the tolerance: a point ahead that is better by this is taken; a signal below this counts as
