@@ -22,8 +22,8 @@ class LowRankCovariance final : public Covariance {
   void learn(const PairBatch& batch) override;
   void renew() override;
   bool sketches() const override;
-  void sketch(const Product& curvature_times, Vector first) override {
-    sketch_.emplace(sigma_, curvature_times, std::move(first));
+  void sketch(const Product& curvature_times, ConstMatrixRef first) override {
+    sketch_.emplace(sigma_, curvature_times, first);
   }
   std::optional<Tangent> alternative(double gain) const override;
   Tangent coordinates(const Tangent* reference) const override;

@@ -55,10 +55,20 @@ class ExpectedCurvature {
 
 }  // namespace
 
+bool Refinement::State::sketch_due() const {
+  if (!covariance->sketches()) return false;
+  if (!sketched) return true;
+  const std::int64_t since = evaluator.evaluations() - last_sketch;
+  if (since >= constants::kSketchInterval * sketch_cost) return true;
+  if (iteration % constants::kWindow != 0 || constants::kSketchShare * since < sketch_cost) return false;
+  return kl_divergence(covariance->gaussian(mean), *sketched) >
+         constants::kSketchNats * static_cast<double>(mean.size());
+}
+
 // Lanczos iteration starts from a mixture of secants across the whole posterior: a random direction would
 // hardly move any one of the quantities on which the likelihood depends.
 void Refinement::State::sketch_curvature() {
-  if (!covariance->sketches() || evaluator.evaluations() < next_sketch) return;
+  if (!sketch_due()) return;
   const std::int64_t before = evaluator.evaluations();
   constexpr Index kPairs = constants::kSketchPairs;
   PairBatch draws;
@@ -66,20 +76,22 @@ void Refinement::State::sketch_curvature() {
   Noise(seed, NoiseStream::kEvaluation)
       .fill(static_cast<std::uint64_t>(iteration), kSketchDraws, draws.noise, evaluator.workers());
   covariance->draw(draws);
-  Matrix weight(kPairs, 1);
+  Matrix weight(kPairs, 2);
   Noise(seed, NoiseStream::kEvaluation)
       .fill(static_cast<std::uint64_t>(iteration), kSketchDraws + kPairs, weight);
   ExpectedCurvature at_mean(evaluator, mean.replicate(1, kPairs));
-  const Vector first = at_mean.secants(draws.deviation) * weight.col(0);
+  const Matrix first = at_mean.secants(draws.deviation) * weight;
   Matrix centres(mean.size(), 2 * kPairs);
   for (Index s = 0; s < kPairs; ++s) {
     centres.col(2 * s) = mean + draws.deviation.col(s);
     centres.col(2 * s + 1) = mean - draws.deviation.col(s);
   }
   ExpectedCurvature expected(evaluator, std::move(centres));
-  if (first.squaredNorm() > 0 && first.allFinite())
+  if (first.colwise().squaredNorm().minCoeff() > 0 && first.allFinite())
     covariance->sketch([&](ConstVectorRef direction) { return expected.times(direction); }, first);
-  next_sketch = evaluator.evaluations() + constants::kSketchInterval * (evaluator.evaluations() - before);
+  sketched = covariance->gaussian(mean);
+  last_sketch = evaluator.evaluations();
+  sketch_cost = last_sketch - before;
 }
 
 }  // namespace magva

@@ -31,6 +31,7 @@ struct Refinement::State {
   bool draw_batch();
   /// Lets the covariance learn the expected curvature where it has none yet, or an old one.
   void sketch_curvature();
+  bool sketch_due() const;
   Index most_pairs() const;
   void take_step();
   void end_window();
@@ -53,7 +54,9 @@ struct Refinement::State {
   double tolerance;
 
   std::int64_t iteration = 0;
-  std::int64_t next_sketch = 0;  // at so many gradients
+  std::optional<Gaussian> sketched;  // where the curvature was last sketched
+  std::int64_t last_sketch = 0;      // at so many gradients
+  std::int64_t sketch_cost = 0;      // in gradients
   Index pairs;
   StepControl mean_control, covariance_control;
   std::vector<Gain> mean_window, covariance_window;

@@ -64,8 +64,10 @@ inline constexpr double kSketchDifference = .1;
 inline constexpr double kSketchFloor = .01;
 
 /// Lanczos steps, and antithetic pairs of draws, of a sketch of the expected curvature during the refinement.
-inline constexpr Index kSketchSteps = 48;
+inline constexpr Index kSketchSteps = 40;
 inline constexpr Index kSketchPairs = 16;
+/// Lanczos steps in search of the largest eigenvalue that is left.
+inline constexpr Index kRestSteps = 8;
 /// The length of its differences, in posterior sds: the curvature of a step in the log density is seen by few
 /// draws, and by all differences as wide as the posterior (E[z g(z)] by its two-point rule, z = +-1).
 inline constexpr double kSecantLength = 1;
@@ -73,8 +75,11 @@ inline constexpr double kSecantLength = 1;
 inline constexpr double kRitzError = .2;
 /// Least curvature, relative to Sigma^-1, that the mean's steps assume.
 inline constexpr double kNewtonFloor = .05;
-/// Gradients between two sketches, for each gradient of a sketch.
+/// A sketch is renewed after so many times the gradients that it took; or after a kSketchShare-th of them
+/// where the Gaussian has moved by so many nats a parameter.
 inline constexpr std::int64_t kSketchInterval = 4;
+inline constexpr std::int64_t kSketchShare = 4;
+inline constexpr double kSketchNats = .02;
 
 // Best low-rank Gaussian for a quadratic
 /// Columns beyond the rank, and iterations, of the subspace iteration that finds a start.

@@ -60,8 +60,9 @@ class Covariance {
   /// Whether m is too large for a dense curvature, so that a sketch is wanted now and then.
   virtual bool sketches() const { return false; }
   /// Learns the expected curvature E[-Hessian] from products with it, two independent estimates of each.
-  /// `first`: a gradient with something of all directions in which it is large.
-  virtual void sketch(const std::function<Matrix(ConstVectorRef)>& /*curvature_times*/, Vector /*first*/) {}
+  /// `first`: two gradients with something of all directions in which it is large.
+  virtual void sketch(const std::function<Matrix(ConstVectorRef)>& /*curvature_times*/,
+                      ConstMatrixRef /*first*/) {}
 
   /// Another place, in coordinates, that by what was learned is better by at least `gain` nats: the family's
   /// ELBO may have several tops.
