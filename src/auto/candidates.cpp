@@ -77,9 +77,10 @@ std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& point
 void AutoRun::settle_rank(const Candidate& candidate) {
   const Index m = model_.dimension();
   if (m > constants::kDenseDimension) {
-    const Index most =
-        std::min(options_.rank.value_or(constants::kMostFactors / 4), constants::kMostSketched);
+    const Index most = std::min(options_.rank.value_or(constants::kFirstSketched), constants::kMostSketched);
     sketch_ = sketch_curvature(evaluator_, candidate.centre, most, options_.seed);
+    if (!options_.rank && choose_rank(*sketch_).rank == most)
+      sketch_ = sketch_curvature(evaluator_, candidate.centre, constants::kMostSketched, options_.seed);
   }
   if (options_.rank) {
     rank_ = std::min(*options_.rank, m);
@@ -108,7 +109,7 @@ std::unique_ptr<Covariance> AutoRun::start_covariance(const Candidate& candidate
   Matrix factors(m, rank_);
   const Index known = std::min(rank_, sketch_->values.size());
   factors.leftCols(known) =
-      sd.asDiagonal() * sketch_->directions.leftCols(known) *
+      sketch_->directions.leftCols(known) *
       (sketch_->values.head(known).cwiseMin(constants::kWeakestFactor).cwiseInverse().array() - 1)
           .sqrt()
           .matrix()

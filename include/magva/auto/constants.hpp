@@ -229,8 +229,10 @@ inline constexpr Index kFullRankDimension = 128;
 /// Doubling the rank must gain this many nats, or nats a parameter, whichever is more.
 inline constexpr double kRankGainNats = 1;
 inline constexpr double kRankGainShare = .005;
-/// Most factors, and most that are taken from a sketch of the curvature.
+/// Most factors, and most that are taken from a sketch of the curvature: so many at first, and the most where
+/// all of these pay.
 inline constexpr Index kMostFactors = 64;
+inline constexpr Index kFirstSketched = 16;
 inline constexpr Index kMostSketched = 64;
 /// Size of a random factor relative to the residual sds, where the curvature gives none.
 inline constexpr double kRandomFactor = .1;
@@ -249,8 +251,9 @@ inline constexpr double kRejectedWarning = .01;
 inline constexpr double kRejectedPoor = .2;
 
 // Trust
-/// Draws for the reported ELBO and k-hat.
+/// Draws for the reported ELBO and k-hat, and at most so many after an interrupt.
 inline constexpr Index kElboDraws = 4000;
+inline constexpr Index kHurriedDraws = 200;
 /// Above the first k-hat a fit is doubtful, above the second poor.
 inline constexpr double kDoubtfulKhat = .7;
 inline constexpr double kPoorKhat = 1;
