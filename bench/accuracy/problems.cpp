@@ -121,17 +121,18 @@ void add_large(std::vector<Problem>& out) {
                    [m] { return gaussian_target(factor_gaussian(m, 8, 3, 7)); },
                    {0, 8}});
   const auto add = [&](const char* name, Likelihood kind, Index rows, Index cols, double correlation,
-                       double prior_variance, std::vector<Index> ranks) {
+                       double signal, double prior_variance, std::vector<Index> ranks) {
     out.push_back(
-        {name, [=] { return wide_target(synthetic(kind, rows, cols, correlation, 1, 3, 7, prior_variance)); },
+        {name,
+         [=] { return wide_target(synthetic(kind, rows, cols, correlation, 1, signal, 7, prior_variance)); },
          std::move(ranks)});
   };
-  add("wide logistic, m 3000", Likelihood::kLogistic, 200, 3'000, .3, .1, {0, 4});
-  add("wide logistic, m 5000, corr .9", Likelihood::kLogistic, 60, 5'000, .9, 10, {0});
-  add("wide linear, m 5000, corr .5", Likelihood::kLinear, 100, 5'000, .5, .01, {0, 4});
-  add("wide Poisson, m 5000", Likelihood::kPoisson, 200, 5'000, .3, 2e-4, {0, 4});
-  add("wide logistic, m 20000", Likelihood::kLogistic, 60, 20'000, .3, .1, {0});
-  add("wide logistic, m 100000", Likelihood::kLogistic, 40, 100'000, .3, .01, {0});
+  add("wide logistic, m 3000", Likelihood::kLogistic, 200, 3'000, .3, 3, .1, {0, 4});
+  add("wide logistic, m 5000, corr .9", Likelihood::kLogistic, 60, 5'000, .9, 3, 10, {0});
+  add("wide linear, m 5000, corr .5", Likelihood::kLinear, 100, 5'000, .5, 3, .01, {0, 4});
+  add("wide Poisson, m 5000", Likelihood::kPoisson, 200, 5'000, .3, 1, 2e-4, {0, 4});
+  add("wide logistic, m 20000", Likelihood::kLogistic, 60, 20'000, .3, 3, .1, {0});
+  add("wide logistic, m 100000", Likelihood::kLogistic, 40, 100'000, .3, 3, .01, {0});
 }
 
 }  // namespace

@@ -34,6 +34,19 @@ struct Probes {
   Matrix images;
 };
 
+/// A = diag(sd)^-2 + U diag(excess) U' + what is not known.
+struct KnownPart {
+  Matrix u;
+  Vector excess;
+};
+
+KnownPart known_part(const RitzPairs& ritz) {
+  std::vector<Index> found;
+  for (Index k = 0; k < ritz.values.size(); ++k)
+    if (ritz.errors(k) < constants::kRitzError * std::abs(ritz.values(k) - 1)) found.push_back(k);
+  return {ritz.vectors.u(Eigen::all, found), ritz.values(found).array() - 1};
+}
+
 // Scaled by sds: where scales differ by powers of ten the noise of a large entry would otherwise drown the
 // small ones.
 Probes probe(Evaluator& evaluator, const PathPoint& at, ConstVectorRef sd, std::uint64_t seed,
@@ -45,13 +58,13 @@ Probes probe(Evaluator& evaluator, const PathPoint& at, ConstVectorRef sd, std::
   return {std::move(directions), std::move(images)};
 }
 
-// Hutchinson's estimator, E[p o Ap] / sd^2, for what is left of A without the eigenvectors that are known: it
-// has the noise of the elements off the diagonal, most of which are theirs where correlations are strong.
-Vector diagonal(const Probes& probes, ConstVectorRef sd, const RitzPairs& known) {
-  const Matrix& u = known.vectors.u;
-  const Matrix left = probes.images - u * (known.values.asDiagonal() * (u.transpose() * probes.directions));
+// Hutchinson's estimator, E[p o Ap] / sd^2, for what A is beyond its eigenvectors that are known: it has the
+// noise of the elements off the diagonal, most of which are theirs where correlations are strong.
+Vector diagonal(const Probes& probes, ConstVectorRef sd, const KnownPart& known) {
+  const Matrix left =
+      probes.images - known.u * (known.excess.asDiagonal() * (known.u.transpose() * probes.directions));
   const Vector rest = probes.directions.cwiseProduct(left).rowwise().mean().cwiseQuotient(sd.cwiseAbs2());
-  const Vector out = (rest + u.cwiseAbs2() * known.values).cwiseAbs();
+  const Vector out = (rest + known.u.cwiseAbs2() * known.excess).cwiseAbs();
   return out.cwiseMax(1e-8 * out.maxCoeff() + 1e-300);
 }
 
@@ -75,19 +88,20 @@ CurvatureSketch sketch_curvature(Evaluator& evaluator, const PathPoint& at, Inde
   const Index m = at.theta.size();
   const Index steps = 2 * count + constants::kLanczosExtra;
   CurvatureSketch sketch;
+  const auto inverse_root = [](const Vector& variance) { return variance.cwiseSqrt().cwiseInverse(); };
   Vector sd = Vector::Ones(m);
-  RitzPairs ritz{Vector(0), Vector(0), Vector(0), {Matrix(m, 0), Matrix(m, 0)}};
+  Vector probed;
+  Probes probes;
   for (int round = 0; round < constants::kSketchRounds; ++round) {
-    const Probes probes = probe(evaluator, at, sd, seed, static_cast<std::uint64_t>(round));
-    sketch.diagonal = diagonal(probes, sd, ritz);
-    sd = sketch.diagonal.cwiseSqrt().cwiseInverse();
-    ritz = eigenvectors(evaluator, at, sd, steps, seed);
-    sketch.diagonal = diagonal(probes, sd, ritz);
-    sd = sketch.diagonal.cwiseSqrt().cwiseInverse();
+    probes = probe(evaluator, at, sd, seed, static_cast<std::uint64_t>(round));
+    probed = sd;
+    sd = inverse_root(diagonal(probes, probed, {Matrix(m, 0), Vector(0)}));
   }
-  ritz = eigenvectors(evaluator, at, sd, steps, seed);
+  const KnownPart known = known_part(eigenvectors(evaluator, at, sd, steps, seed));
+  sketch.diagonal = diagonal(probes, probed, known);
+  const RitzPairs ritz = eigenvectors(evaluator, at, inverse_root(sketch.diagonal), steps, seed);
   const Index kept = std::min(count, ritz.values.size());
-  sketch.values = ritz.values.head(kept).cwiseMax(constants::kSketchFloor).cwiseMin(1);
+  sketch.values = (ritz.values + ritz.errors).head(kept).cwiseMax(constants::kSketchFloor).cwiseMin(1);
   sketch.directions = ritz.vectors.z.leftCols(kept);
   return sketch;
 }

@@ -59,9 +59,9 @@ inline constexpr Index kLanczosExtra = 16;
 inline constexpr double kLanczosBreak = 1e-10;
 /// The length of a Lanczos difference, in posterior sds.
 inline constexpr double kSketchDifference = .1;
-/// Smallest eigenvalue taken from the sketch: no factor starts with more than 100 times the residual
-/// variance.
-inline constexpr double kSketchFloor = .01;
+/// Smallest eigenvalue taken from the sketch, with the bound of its error: a factor on which all of 100,000
+/// parameters depend has about 100,000 times their residual variance.
+inline constexpr double kSketchFloor = 1e-6;
 
 /// Lanczos steps, and antithetic pairs of draws, of a sketch of the expected curvature during the refinement.
 inline constexpr Index kSketchSteps = 40;
