@@ -61,9 +61,11 @@ SketchedCurvature::SketchedCurvature(FactorMatrix sigma, const Product& curvatur
       found.push_back(k);
   found_ = {ritz.vectors.z(Eigen::all, found), ritz.vectors.u(Eigen::all, found)};
   values_ = ritz.values(found);
-  bounds_ = (values_.cwiseAbs() + ritz.noise(found)).cwiseMax(constants::kNewtonFloor);
+  bounds_ =
+      (values_.cwiseAbs() + constants::kRitzNoise * ritz.noise(found)).cwiseMax(constants::kNewtonFloor);
   const RitzPairs rest = lanczos(curvature_times, sigma_, found_, first.col(1), constants::kRestSteps);
-  rest_ = std::max(1., (rest.values.cwiseAbs() + rest.errors + rest.noise).maxCoeff());
+  rest_ =
+      std::max(1., (rest.values.cwiseAbs() + rest.errors + constants::kRitzNoise * rest.noise).maxCoeff());
 }
 
 Matrix SketchedCurvature::times(ConstMatrixRef x) const {
