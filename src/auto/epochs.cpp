@@ -104,8 +104,10 @@ void Refinement::State::end_epoch() {
   const double n = average.count;
   const double noise = mean_gain.noise() + covariance_gain.noise();
   const double floor = noise / n;
-  const double signal = mean_gain.signal + covariance_gain.signal;
-  const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
+  // What is left to gain, not what one step would: a bound on the curvature makes the mean's steps short.
+  const double mean_left = covariance->shortness();
+  const double signal = mean_left * mean_gain.signal + covariance_gain.signal;
+  const double se = std::hypot(mean_left * mean_gain.signal_se, covariance_gain.signal_se);
   const Iterate now = average.value;
   bool moved = false;
   const auto here = at(now);

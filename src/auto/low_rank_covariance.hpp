@@ -22,6 +22,7 @@ class LowRankCovariance final : public Covariance {
   void learn(const PairBatch& batch) override;
   void renew() override;
   bool sketches() const override;
+  double shortness() const override { return sketch_ ? sketch_->rest() : 1; }
   void sketch(const Product& curvature_times, ConstMatrixRef first) override {
     sketch_.emplace(sigma_, curvature_times, first);
   }

@@ -47,8 +47,8 @@ RitzPairs lanczos(const Product& curvature_times, const FactorMatrix& sigma, con
   const Matrix noise = ritz.eigenvectors().transpose() *
                        (z.leftCols(used).transpose() * apart.leftCols(used)) * ritz.eigenvectors();
   return {ritz.eigenvalues(), length * ritz.eigenvectors().row(used - 1).transpose().cwiseAbs(),
-          .5 * (noise + noise.transpose()).rowwise().norm(), z.leftCols(used) * ritz.eigenvectors(),
-          u.leftCols(used) * ritz.eigenvectors()};
+          .5 * (noise + noise.transpose()).rowwise().norm(),
+          DualVectors{z.leftCols(used) * ritz.eigenvectors(), u.leftCols(used) * ritz.eigenvectors()}};
 }
 
 SketchedCurvature::SketchedCurvature(FactorMatrix sigma, const Product& curvature_times, ConstMatrixRef first)

@@ -41,6 +41,8 @@ class SketchedCurvature {
   /// The bound's product with x, and the solution for a right-hand side.
   Matrix bound_times(ConstMatrixRef x) const;
   Vector bound_solve(ConstVectorRef g) const;
+  /// The bound's eigenvalue outside of what was found, where that of A may be as low as 1.
+  double rest() const { return rest_; }
 
  private:
   FactorMatrix sigma_;

@@ -74,7 +74,7 @@ inline constexpr double kSecantLength = 1;
 /// An eigenvalue has been found where its error is below this share of it.
 inline constexpr double kRitzError = .2;
 /// Standard errors of an eigenvalue that are added to it for a bound.
-inline constexpr double kRitzNoise = 3;
+inline constexpr double kRitzNoise = 1;
 /// Least curvature, relative to Sigma^-1, that the mean's steps assume.
 inline constexpr double kNewtonFloor = .05;
 /// A sketch is renewed after so many times the gradients that it took; or after a kSketchShare-th of them

@@ -44,6 +44,9 @@ class Covariance {
   /// Turns a gradient for the mean into its step.
   virtual Vector mean_step(ConstVectorRef gradient) const = 0;
 
+  /// By how much, at most, the mean's steps are shorter than Newton steps, and their gains smaller.
+  virtual double shortness() const { return 1; }
+
   /// Decides how the differential is estimated from this batch.
   virtual void prepare(const PairBatch& /*batch*/) {}
   /// The ELBO's differential as estimated from the pairs [first, first + count) of the batch.
