@@ -9,6 +9,7 @@
 #include "fitting/interrupt.hpp"
 #include "fitting/run.hpp"
 #include "magva/error.hpp"
+#include "results/elbo_text.hpp"
 #include "results/fit_folder.hpp"
 #include "results/fit_record.hpp"
 #include "results/store.hpp"
@@ -135,9 +136,9 @@ void fill_in(FitRecord& record, const FitOutcome& outcome, const results::Poster
 }
 
 void say_result(const FitRecord& record, const FitFolder& folder) {
-  fmt::print("{}: ELBO {:.2f} (standard error {:.2g}), rank {}, {} iterations, {:.1f} s\n", record.stopped,
-             record.elbo.value_or(std::nan("")), record.elbo_se.value_or(std::nan("")), record.rank,
-             record.iterations, record.seconds);
+  fmt::print("{}: ELBO {} (standard error {:.2g}), rank {}, {} iterations, {:.1f} s\n", record.stopped,
+             results::elbo_text(record.elbo.value_or(std::nan("")), 2), record.elbo_se.value_or(std::nan("")),
+             record.rank, record.iterations, record.seconds);
   fmt::print("written to {}; see it with: magva summary {}\n", folder.path().string(),
              folder.path().string());
 }

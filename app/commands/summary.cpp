@@ -8,6 +8,7 @@
 #include "exit_codes.hpp"
 #include "options/checks.hpp"
 #include "options/values.hpp"
+#include "results/elbo_text.hpp"
 #include "results/fit_folder.hpp"
 #include "results/fit_record.hpp"
 #include "terminal/terminal.hpp"
@@ -32,7 +33,7 @@ void print_head(const FitRecord& r) {
     return;
   }
   fmt::print("stopped   {}: {}\n", r.stopped, r.evidence);
-  fmt::print("ELBO      {} (standard error {})\n", r.elbo ? fmt::format("{:.3f}", *r.elbo) : "-",
+  fmt::print("ELBO      {} (standard error {})\n", r.elbo ? results::elbo_text(*r.elbo, 3) : "-",
              number(r.elbo_se));
   if (r.khat) fmt::print("k-hat     {:.2f}\n", *r.khat);
   fmt::print("trusted   {}\n", r.trusted.value_or(false) ? "yes" : "no, see the warnings");

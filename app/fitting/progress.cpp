@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "results/elbo_text.hpp"
 #include "terminal/terminal.hpp"
 
 namespace magva::fitting {
@@ -34,7 +35,7 @@ class Pace {
     weight_ = kMemory * weight_ + (1 - kMemory);
     sum_ = kMemory * sum_ + (1 - kMemory) * view.elbo;
   }
-  std::string elbo() const { return weight_ > 0 ? fmt::format("{:.2f}", sum_ / weight_) : "not yet known"; }
+  std::string elbo() const { return weight_ > 0 ? results::elbo_text(sum_ / weight_, 2) : "not yet known"; }
   std::string left(const IterationView& view, const Stage& stage) const {
     const auto done = static_cast<double>(stage.done - first_done_);
     if (done <= 0) return "? left";

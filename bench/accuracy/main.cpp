@@ -49,19 +49,19 @@ Run run_default(const Target& target, Index rank, int seed) {
   return {std::move(result), target.elbo(fit_auto(target.model(), options).posterior)};
 }
 
-double run_method(const Problem& problem, Index rank, FamilyKind family, RuleKind rule) {
+double run_method(const Target& target, Index rank, FamilyKind family, RuleKind rule) {
   FitOptions options;
   options.family.kind = family;
   options.family.rank = rank;
   options.factor_rule = rule_defaults(rule);
   options.max_iterations = kBudget;
-  return problem.target->elbo(Fitter(problem.target->model(), options).run().posterior);
+  return target.elbo(Fitter(target.model(), options).run().posterior);
 }
 
-void print_paper(const Problem& problem, double best, Index rank) {
+void print_paper(const std::string& name_of, const Target& target, double best, Index rank) {
   const auto print = [&](FamilyKind family, RuleKind rule) {
-    fmt::print("| {} | {} | {} {} | {:.2f} | |\n", problem.name, rank, name(family), name(rule),
-               best - run_method(problem, rank, family, rule));
+    fmt::print("| {} | {} | {} {} | {:.2f} | |\n", name_of, rank, name(family), name(rule),
+               best - run_method(target, rank, family, rule));
     std::fflush(stdout);
   };
   if (rank == 0) return print(FamilyKind::kMeanField, RuleKind::kAdadeltaStable);
@@ -72,17 +72,17 @@ void print_paper(const Problem& problem, double best, Index rank) {
       print(family, rule);
 }
 
-void print_default(const Problem& problem, const std::vector<Run>& runs, double best, Index rank,
-                   Tally& tally) {
+void print_default(const std::string& name_of, const Target& target, const std::vector<Run>& runs,
+                   double best, Index rank, Tally& tally) {
   for (std::size_t k = 0; k < runs.size(); ++k) {
     const AutoResult& result = runs[k].result;
-    const double gap = best - problem.target->elbo(result.posterior);
+    const double gap = best - target.elbo(result.posterior);
     const bool converged = result.stopped == StopReason::kConverged;
-    const bool broken = converged && gap > promise(problem.target->model().dimension());
+    const bool broken = converged && gap > promise(target.model().dimension());
     ++tally.runs;
     tally.converged += converged ? 1 : 0;
     tally.broken += broken ? 1 : 0;
-    fmt::print("| {} | {} | default, seed {} | {:.3f} | {:.3f} after {}, {}{} |\n", problem.name, rank, k + 1,
+    fmt::print("| {} | {} | default, seed {} | {:.3f} | {:.3f} after {}, {}{} |\n", name_of, rank, k + 1,
                best - runs[k].early, gap, result.gradient_evaluations, words(result.stopped),
                broken ? ", **not as promised**" : "");
   }
@@ -96,19 +96,19 @@ int run(const std::string& ionosphere_path, const Options& options) {
       kBudget);
   for (const Problem& problem : problems(ionosphere_path)) {
     if (problem.name.find(options.only) == std::string::npos) continue;
+    const auto target = problem.make();
+    const Index m = target->model().dimension();
     for (const Index rank : problem.ranks) {
       std::vector<Run> runs;
       std::vector<Gaussian> found;
-      const int seeds =
-          problem.target->model().dimension() < kLarge ? options.seeds : std::min(options.seeds, kLargeSeeds);
+      const int seeds = m < kLarge ? options.seeds : std::min(options.seeds, kLargeSeeds);
       for (int seed = 1; seed <= seeds; ++seed) {
-        runs.push_back(run_default(*problem.target, rank, seed));
+        runs.push_back(run_default(*target, rank, seed));
         found.push_back(runs.back().result.posterior);
       }
-      const double best = problem.target->best(rank, found);
-      print_default(problem, runs, best, rank, tally);
-      if (!options.default_only && rank < problem.target->model().dimension())
-        print_paper(problem, best, rank);
+      const double best = target->best(rank, found);
+      print_default(problem.name, *target, runs, best, rank, tally);
+      if (!options.default_only && rank < m) print_paper(problem.name, *target, best, rank);
     }
   }
   fmt::print("\n{} runs of the default, {} said converged, {} of these were further away than promised\n",

@@ -15,9 +15,9 @@ constexpr double kProgress = 2e-3;  // nats of a run below which there is no fur
 /// keeps Sigma^-1 computable.
 class Objective final : public Model {
  public:
-  Objective(const Expected& expected, const Gaussian& start, const Matrix& root)
+  Objective(const Expected& expected, const Gaussian& start, const Frame& frame)
       : expected_(expected),
-        root_(root),
+        frame_(frame),
         centre_(start.mean()),
         scale_(start.residual_sd()),
         rank_(start.rank()) {}
@@ -32,7 +32,7 @@ class Objective final : public Model {
 
   Parts parts(ConstVectorRef x) const {
     const Matrix v = x.segment(m(), m() * rank_).reshaped(m(), rank_);
-    return {centre_ + root_ * x.head(m()), scale_.asDiagonal() * v,
+    return {centre_ + frame_.times(x.head(m())), scale_.asDiagonal() * v,
             scale_.array() * (kFloor + x.tail(m()).array().exp())};
   }
 
@@ -50,14 +50,14 @@ class Objective final : public Model {
     const Gaussian q = Gaussian::low_rank(at.mean, at.factors, at.residual);
     if (rank_ > 0) d.factors += q.solve(at.factors);
     d.residual += q.precision_diagonal().cwiseProduct(at.residual);
-    gradient.head(m()) = root_.transpose() * d.mean;
+    gradient.head(m()) = frame_.transposed(d.mean);
     gradient.segment(m(), m() * rank_) = Matrix(scale_.asDiagonal() * d.factors).reshaped();
     gradient.tail(m()) = d.residual.cwiseProduct(at.residual - kFloor * scale_);
     return value + .5 * q.log_determinant();
   }
 
   const Expected& expected_;
-  const Matrix& root_;
+  const Frame& frame_;
   Vector centre_;
   Vector scale_;
   Index rank_;
@@ -65,8 +65,21 @@ class Objective final : public Model {
 
 }  // namespace
 
-Gaussian climb(const Expected& expected, const Gaussian& start, const Matrix& root) {
-  const Objective objective(expected, start, root);
+Frame dense_frame(Matrix root) {
+  const auto shared = std::make_shared<const Matrix>(std::move(root));
+  return {[shared](ConstVectorRef u) { return Vector(*shared * u); },
+          [shared](ConstVectorRef g) { return Vector(shared->transpose() * g); }};
+}
+
+Frame diagonal_frame(Vector scales) {
+  const auto times = [scales = std::move(scales)](ConstVectorRef u) {
+    return Vector(scales.cwiseProduct(u));
+  };
+  return {times, times};
+}
+
+Gaussian climb(const Expected& expected, const Gaussian& start, const Frame& frame) {
+  const Objective objective(expected, start, frame);
   Evaluator evaluator(objective, 1);
   Vector at = objective.coordinates(start);
   for (int run = 0; run < kRuns; ++run) {

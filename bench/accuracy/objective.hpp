@@ -1,6 +1,7 @@
 #pragma once
 // The ELBO of low-rank-plus-diagonal Gaussians as a function without noise, climbed by L-BFGS: an optimiser
 // that has nothing in common with the default's.
+#include <functional>
 #include <memory>
 
 #include "glm.hpp"
@@ -27,7 +28,13 @@ std::unique_ptr<Expected> exact_expectation(const Glm& glm);
 /// The average over fixed draws, in antithetic pairs with exactly unit covariance: exact for a quadratic.
 std::unique_ptr<Expected> sampled_expectation(const Model& model, Index rank, Index pairs);
 
-/// Climbs from `start`. `root`: R of coordinates mean + R u in which the mean is well scaled.
-Gaussian climb(const Expected& expected, const Gaussian& start, const Matrix& root);
+/// R of coordinates mean + R u in which the mean is well scaled: products with R and with R'.
+struct Frame {
+  std::function<Vector(ConstVectorRef)> times, transposed;
+};
+Frame dense_frame(Matrix root);
+Frame diagonal_frame(Vector scales);
+
+Gaussian climb(const Expected& expected, const Gaussian& start, const Frame& frame);
 
 }  // namespace magva::bench

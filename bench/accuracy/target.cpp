@@ -45,7 +45,7 @@ class ExactTarget final : public Target {
   double best(Index rank, const std::vector<Gaussian>& found) const override {
     const Index m = glm_.dimension();
     if (rank >= m) return full_rank_.elbo;
-    const Matrix root = inverse_root(full_rank_.curvature);
+    const Frame root = dense_frame(inverse_root(full_rank_.curvature));
     const Vector sd = full_rank_.curvature.diagonal().cwiseSqrt().cwiseInverse();
     std::vector<Gaussian> starts = random_starts(full_rank_.mean, sd, rank);
     if (m <= kQuadraticDimension) {
@@ -65,6 +65,32 @@ class ExactTarget final : public Target {
   NewtonOptimum full_rank_;
 };
 
+/// Without the full-rank optimum. The mean-field ELBO is concave in mean and sds (Challis and Barber 2013),
+/// so that one climb finds its top.
+class WideTarget final : public Target {
+ public:
+  explicit WideTarget(Glm glm) : glm_(std::move(glm)) {}
+  const Model& model() const override { return glm_; }
+  double elbo(const Gaussian& q) const override { return glm_.elbo(q); }
+
+  double best(Index rank, const std::vector<Gaussian>& found) const override {
+    const auto expected = exact_expectation(glm_);
+    const Gaussian top = climb_from(*expected, found.front());
+    double highest = glm_.elbo(top);
+    if (rank == 0) return highest;
+    std::vector<Gaussian> starts = random_starts(top.mean(), top.residual_sd(), rank);
+    starts.insert(starts.end(), found.begin() + 1, found.end());
+    for (const Gaussian& start : starts) highest = std::max(highest, glm_.elbo(climb_from(*expected, start)));
+    return highest;
+  }
+
+ private:
+  static Gaussian climb_from(const Expected& expected, const Gaussian& start) {
+    return climb(expected, start, diagonal_frame(start.residual_sd()));
+  }
+  Glm glm_;
+};
+
 class SampledTarget final : public Target {
  public:
   explicit SampledTarget(std::unique_ptr<Model> model) : model_(std::move(model)), evaluator_(*model_, 1) {}
@@ -78,7 +104,7 @@ class SampledTarget final : public Target {
       const Vector sd = q.sd();
       // A full covariance is W W' with a little of a diagonal.
       const Gaussian start = q.is_dense() ? Gaussian::low_rank(q.mean(), q.factors(), 1e-3 * sd) : q;
-      const Matrix root = q.is_dense() ? q.factors() : Matrix(sd.asDiagonal());
+      const Frame root = q.is_dense() ? dense_frame(q.factors()) : diagonal_frame(sd);
       highest = std::max({highest, elbo(climb(*expected, start, root)), elbo(q)});
     }
     return highest;
@@ -92,6 +118,7 @@ class SampledTarget final : public Target {
 }  // namespace
 
 std::unique_ptr<Target> exact_target(Glm glm) { return std::make_unique<ExactTarget>(std::move(glm)); }
+std::unique_ptr<Target> wide_target(Glm glm) { return std::make_unique<WideTarget>(std::move(glm)); }
 std::unique_ptr<Target> sampled_target(std::unique_ptr<Model> model) {
   return std::make_unique<SampledTarget>(std::move(model));
 }

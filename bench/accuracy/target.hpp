@@ -20,6 +20,10 @@ class Target {
 
 /// ELBO without draws.
 std::unique_ptr<Target> exact_target(Glm glm);
+/// The same where m is too large for a dense curvature; low rank only.
+std::unique_ptr<Target> wide_target(Glm glm);
+/// A Gaussian: the best ELBO is 0 for its own rank or more, and known for rank 0.
+std::unique_ptr<Target> gaussian_target(Gaussian posterior);
 /// ELBO from many fixed draws, the same for all Gaussians.
 std::unique_ptr<Target> sampled_target(std::unique_ptr<Model> model);
 

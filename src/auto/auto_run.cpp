@@ -165,14 +165,10 @@ void AutoRun::try_other_factors(Refinement& best) {
 AutoResult AutoRun::run() {
   const Vector first = options_.init.value_or(model_.start());
   const std::vector<Vector> points = start_points(evaluator_, first, options_.starts, options_.seed);
-  if (is_stochastic(evaluator_, points.front())) {
-    rank_ = options_.rank.value_or(0);
-    rank_path_ = {{rank_, 0.}};
-    Refinement only(evaluator_, points.front(), start_without_curvature(), options_.seed, tolerance());
-    first_sd_ = Vector::Constant(model_.dimension(), std::numeric_limits<double>::infinity());
-    refine(only);
-    return judge(only);
-  }
+  if (is_stochastic(evaluator_, points.front()))
+    throw UsageError(
+        "the log density differs between two evaluations at one point, so that fit_auto cannot tell when it "
+        "has converged: give it the model on all rows, or fit minibatches with fit_batch");
   Refinement best = race(find_candidates(points));
   first_sd_ = best.posterior().sd();
   refine(best);

@@ -26,6 +26,9 @@ class AutoRun {
   std::vector<Candidate> find_candidates(const std::vector<Vector>& points);
   ModeSearch search_from(ConstVectorRef point, const std::vector<Candidate>& found);
   void add_candidate(const ModeSearch& search, std::size_t index, std::vector<Candidate>& found);
+  void keep_one(std::vector<Candidate>& found) const;
+  /// So far below a mode there is no other.
+  double hopeless_nats() const;
   std::unique_ptr<Covariance> start_covariance(const Candidate& candidate);
   /// Shrinks a start to the scale with the best ELBO.
   void fit_scale(ConstVectorRef mean, Covariance& covariance);

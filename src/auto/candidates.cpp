@@ -8,6 +8,10 @@
 
 namespace magva {
 
+double AutoRun::hopeless_nats() const {
+  return constants::kHopelessNats * static_cast<double>(10 + model_.dimension());
+}
+
 void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::vector<Candidate>& found) {
   if (model_.dimension() > constants::kDenseDimension) {
     found.push_back({search.end, std::nullopt, search.converged, index});
@@ -15,8 +19,7 @@ void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::ve
   }
   const auto best = std::find_if(found.begin(), found.end(), [](const Candidate& c) { return c.is_mode; });
   const bool have_mode = best != found.end();
-  const double hopeless = constants::kHopelessNats * static_cast<double>(10 + model_.dimension());
-  if (have_mode && search.end.log_density < best->centre.log_density - hopeless) return;
+  if (have_mode && search.end.log_density < best->centre.log_density - hopeless_nats()) return;
   Candidate end{search.end, std::nullopt, search.converged, index};
   for (const Candidate& other : found)
     if (other.curvature && same_place(other, end)) return;
@@ -51,6 +54,19 @@ ModeSearch AutoRun::search_from(ConstVectorRef point, const std::vector<Candidat
   return search_mode(evaluator_, point, iterations);
 }
 
+// Where the curvature is sketched a race would cost more than it tells. A search that ended hopelessly low
+// has found no mode, whatever it says: rounding stops it where the log density is beyond all measure.
+void AutoRun::keep_one(std::vector<Candidate>& found) const {
+  const auto highest = std::max_element(
+      found.begin(), found.end(),
+      [](const Candidate& a, const Candidate& b) { return a.centre.log_density < b.centre.log_density; });
+  const double hopeless = highest->centre.log_density - hopeless_nats();
+  const auto first = std::find_if(found.begin(), found.end(), [&](const Candidate& candidate) {
+    return candidate.centre.log_density >= hopeless;
+  });
+  found = {std::move(*first)};
+}
+
 std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& points) {
   std::vector<Candidate> found;
   for (std::size_t i = 0; i < points.size() && found.size() < constants::kMostCandidates; ++i) {
@@ -69,7 +85,7 @@ std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& point
     if (a.is_mode != b.is_mode) return a.is_mode;
     return a.centre.log_density > b.centre.log_density;
   });
-  if (model_.dimension() > constants::kDenseDimension) found.resize(1);  // a race costs more than it tells
+  if (model_.dimension() > constants::kDenseDimension) keep_one(found);
   settle_rank(found.front());
   return found;
 }
@@ -77,9 +93,10 @@ std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& point
 void AutoRun::settle_rank(const Candidate& candidate) {
   const Index m = model_.dimension();
   if (m > constants::kDenseDimension) {
-    const Index most =
-        std::min(options_.rank.value_or(constants::kMostFactors / 4), constants::kMostSketched);
+    const Index most = std::min(options_.rank.value_or(constants::kFirstSketched), constants::kMostSketched);
     sketch_ = sketch_curvature(evaluator_, candidate.centre, most, options_.seed);
+    if (!options_.rank && choose_rank(*sketch_).rank == most)
+      sketch_ = sketch_curvature(evaluator_, candidate.centre, constants::kMostSketched, options_.seed);
   }
   if (options_.rank) {
     rank_ = std::min(*options_.rank, m);
@@ -108,7 +125,7 @@ std::unique_ptr<Covariance> AutoRun::start_covariance(const Candidate& candidate
   Matrix factors(m, rank_);
   const Index known = std::min(rank_, sketch_->values.size());
   factors.leftCols(known) =
-      sd.asDiagonal() * sketch_->directions.leftCols(known) *
+      sketch_->directions.leftCols(known) *
       (sketch_->values.head(known).cwiseMin(constants::kWeakestFactor).cwiseInverse().array() - 1)
           .sqrt()
           .matrix()

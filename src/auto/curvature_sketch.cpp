@@ -1,11 +1,9 @@
-#include <Eigen/Eigenvalues>
-#include <Eigen/QR>
-
 #include <cmath>
 
 #include "magva/auto/constants.hpp"
 #include "magva/auto/curvature.hpp"
 #include "magva/noise.hpp"
+#include "sketched_curvature.hpp"
 
 namespace magva {
 
@@ -30,66 +28,81 @@ Matrix signs(Index rows, Index cols, std::uint64_t seed, std::uint64_t round) {
   return out.unaryExpr([](double x) { return x < 0 ? -1. : 1.; });
 }
 
-// E[s o Hs] with random signs s. A second round probes with signs scaled by the first round's sds: where
-// scales differ by powers of ten the noise of a large entry would otherwise drown the small ones.
-Vector hutchinson_diagonal(Evaluator& evaluator, const PathPoint& at, std::uint64_t seed) {
-  const Index m = at.theta.size();
-  Vector sd = Vector::Constant(m, 1);
-  Vector diagonal(m);
-  for (int round = 0; round < constants::kSketchRounds; ++round) {
-    Matrix probe = signs(m, constants::kSketchProbes, seed, static_cast<std::uint64_t>(round));
-    const Matrix unit = probe;
-    probe = sd.asDiagonal() * probe;
-    const double length = constants::kFirstDifference / std::max(1e-300, probe.cwiseAbs().maxCoeff());
-    const Matrix image =
-        curvature_times(evaluator, at, probe, length * std::max(1., at.theta.cwiseAbs().maxCoeff()));
-    diagonal = (unit.cwiseProduct(image).rowwise().mean()).cwiseQuotient(sd).cwiseAbs();
-    const double floor = 1e-8 * diagonal.maxCoeff() + 1e-300;
-    diagonal = diagonal.cwiseMax(floor);
-    sd = diagonal.cwiseSqrt().cwiseInverse();
-  }
-  return diagonal;
+/// Random signs times sds, and the curvature's products with them: A p.
+struct Probes {
+  Matrix directions;
+  Matrix images;
+};
+
+/// A = diag(sd)^-2 + U diag(excess) U' + what is not known.
+struct KnownPart {
+  Matrix u;
+  Vector excess;
+};
+
+KnownPart known_part(const RitzPairs& ritz) {
+  std::vector<Index> found;
+  for (Index k = 0; k < ritz.values.size(); ++k)
+    if (ritz.errors(k) < constants::kRitzError * std::abs(ritz.values(k) - 1)) found.push_back(k);
+  return {ritz.vectors.u(Eigen::all, found), ritz.values(found).array() - 1};
+}
+
+// Scaled by sds: where scales differ by powers of ten the noise of a large entry would otherwise drown the
+// small ones.
+Probes probe(Evaluator& evaluator, const PathPoint& at, ConstVectorRef sd, std::uint64_t seed,
+             std::uint64_t round) {
+  Matrix directions = sd.asDiagonal() * signs(at.theta.size(), constants::kSketchProbes, seed, round);
+  const double length = constants::kFirstDifference * std::max(1., at.theta.cwiseAbs().maxCoeff()) /
+                        std::max(1e-300, directions.cwiseAbs().maxCoeff());
+  Matrix images = curvature_times(evaluator, at, directions, length);
+  return {std::move(directions), std::move(images)};
+}
+
+// Hutchinson's estimator, E[p o Ap] / sd^2, for what A is beyond its eigenvectors that are known: it has the
+// noise of the elements off the diagonal, most of which are theirs where correlations are strong.
+Vector diagonal(const Probes& probes, ConstVectorRef sd, const KnownPart& known) {
+  const Matrix left =
+      probes.images - known.u * (known.excess.asDiagonal() * (known.u.transpose() * probes.directions));
+  const Vector rest = probes.directions.cwiseProduct(left).rowwise().mean().cwiseQuotient(sd.cwiseAbs2());
+  const Vector out = (rest + known.u.cwiseAbs2() * known.excess).cwiseAbs();
+  return out.cwiseMax(1e-8 * out.maxCoeff() + 1e-300);
+}
+
+/// Eigenvectors of the curvature in units of sd.
+RitzPairs eigenvectors(Evaluator& evaluator, const PathPoint& at, ConstVectorRef sd, Index steps,
+                       std::uint64_t seed) {
+  const Index m = sd.size();
+  const Matrix none(m, 0);
+  Matrix random(m, 1);
+  Noise(seed, NoiseStream::kStarts).fill(99, 0, random);
+  const auto times = [&](ConstVectorRef direction) {
+    return curvature_times(evaluator, at, direction, constants::kSketchDifference);
+  };
+  return lanczos(times, FactorMatrix(none, sd.array().log()), {none, none}, random.col(0).cwiseQuotient(sd),
+                 steps);
 }
 
 }  // namespace
 
 CurvatureSketch sketch_curvature(Evaluator& evaluator, const PathPoint& at, Index count, std::uint64_t seed) {
   const Index m = at.theta.size();
+  const Index steps = 2 * count + constants::kLanczosExtra;
   CurvatureSketch sketch;
-  sketch.diagonal = hutchinson_diagonal(evaluator, at, seed);
-  if (count == 0) return sketch;
-  const Vector sd = sketch.diagonal.cwiseSqrt().cwiseInverse();
-  const Index steps = std::min<Index>(m, 2 * count + constants::kLanczosExtra);
-  // Lanczos with full re-orthogonalisation: `steps` columns of length m, which is what the curvature start
-  // costs.
-  Matrix basis(m, steps);
-  Matrix first(m, 1);
-  Noise(seed, NoiseStream::kStarts).fill(99, 0, first);
-  basis.col(0) = first.col(0).normalized();
-  Vector alpha(steps);
-  Vector beta = Vector::Zero(steps);
-  Index used = 0;
-  for (Index j = 0; j < steps; ++j) {
-    Vector image = sd.cwiseProduct(
-        curvature_times(evaluator, at, sd.cwiseProduct(basis.col(j)), constants::kSketchDifference).col(0));
-    ++used;
-    alpha(j) = basis.col(j).dot(image);
-    for (int twice = 0; twice < 2; ++twice)
-      image -= basis.leftCols(used) * (basis.leftCols(used).transpose() * image);
-    if (j + 1 == steps) break;
-    beta(j) = image.norm();
-    if (!(beta(j) > 1e-10)) break;
-    basis.col(j + 1) = image / beta(j);
+  const auto inverse_root = [](const Vector& variance) { return variance.cwiseSqrt().cwiseInverse(); };
+  Vector sd = Vector::Ones(m);
+  Vector probed;
+  Probes probes;
+  for (int round = 0; round < constants::kSketchRounds; ++round) {
+    probes = probe(evaluator, at, sd, seed, static_cast<std::uint64_t>(round));
+    probed = sd;
+    sd = inverse_root(diagonal(probes, probed, {Matrix(m, 0), Vector(0)}));
   }
-  Matrix tridiagonal = Matrix::Zero(used, used);
-  for (Index j = 0; j < used; ++j) {
-    tridiagonal(j, j) = alpha(j);
-    if (j + 1 < used) tridiagonal(j, j + 1) = tridiagonal(j + 1, j) = beta(j);
-  }
-  const Eigen::SelfAdjointEigenSolver<Matrix> ritz(tridiagonal);
-  const Index kept = std::min(count, used);
-  sketch.values = ritz.eigenvalues().head(kept).cwiseMax(constants::kSketchFloor).cwiseMin(1);
-  sketch.directions = basis.leftCols(used) * ritz.eigenvectors().leftCols(kept);
+  const KnownPart known = known_part(eigenvectors(evaluator, at, sd, steps, seed));
+  sketch.diagonal = diagonal(probes, probed, known);
+  const RitzPairs ritz = eigenvectors(evaluator, at, inverse_root(sketch.diagonal), steps, seed);
+  const Index kept = std::min(count, ritz.values.size());
+  sketch.values = (ritz.values + ritz.errors).head(kept).cwiseMax(constants::kSketchFloor).cwiseMin(1);
+  sketch.directions = ritz.vectors.z.leftCols(kept);
   return sketch;
 }
 

@@ -6,25 +6,33 @@
 #include <numbers>
 
 #include "magva/auto/constants.hpp"
-#include "magva/noise.hpp"
 #include "refinement_state.hpp"
 
 namespace magva {
 
 namespace {
 
-/// log h - log q at draws of the given Gaussian from given noise, one number a draw.
+/// log h - log q at the probes' draws of the given Gaussian, one number a draw, but for a constant. In
+/// blocks: all draws at once would be too many numbers where m is large.
 Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& covariance,
-                   ConstMatrixRef noise) {
-  PairBatch batch;
-  batch.noise = noise;
-  covariance.draw(batch);
-  const Matrix theta = batch.deviation.colwise() + mean;
-  Vector log_density(noise.cols());
-  Matrix gradient(mean.size(), noise.cols());
-  evaluator.evaluate(theta, log_density, gradient);
-  // The entropy is exact: -log q itself would only add noise that pairs cannot cancel.
-  return log_density.array() + .5 * covariance.log_determinant();
+                   const ProbeDraws& draws) {
+  const Index m = mean.size();
+  const Index block = std::max<Index>(1, constants::kProbeNumbers / covariance.noise_size());
+  Vector out(draws.count);
+  for (Index first = 0; first < draws.count; first += block) {
+    const Index count = std::min(block, draws.count - first);
+    PairBatch batch;
+    batch.noise.resize(covariance.noise_size(), count);
+    draws.noise.fill(draws.iteration, static_cast<std::uint32_t>(first), batch.noise, evaluator.workers());
+    covariance.draw(batch);
+    const Matrix theta = batch.deviation.colwise() + mean;
+    Vector log_density(count);
+    Matrix gradient(m, count);
+    evaluator.evaluate(theta, log_density, gradient);
+    // The entropy is exact: -log q itself would only add noise that pairs cannot cancel.
+    out.segment(first, count) = log_density.array() + .5 * covariance.log_determinant();
+  }
+  return out;
 }
 
 struct Comparison {
@@ -47,12 +55,9 @@ std::unique_ptr<Covariance> Refinement::State::at(const Iterate& iterate) const 
   return other;
 }
 
-Matrix Refinement::State::probe_noise() const {
-  Matrix noise(covariance->noise_size(),
-               std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws));
-  Noise(seed, NoiseStream::kEvaluation)
-      .fill(static_cast<std::uint64_t>(iteration), 0, noise, evaluator.workers());
-  return noise;
+ProbeDraws Refinement::State::probe_draws() const {
+  return {Noise(seed, NoiseStream::kEvaluation), static_cast<std::uint64_t>(iteration),
+          std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws)};
 }
 
 bool Refinement::State::try_alternative(const Iterate& base) {
@@ -60,9 +65,9 @@ bool Refinement::State::try_alternative(const Iterate& base) {
   const auto other = here->alternative(constants::kAlternativePromise * tolerance);
   const auto there = other ? at({base.mean, *other}) : nullptr;
   if (there == nullptr) return false;
-  const Matrix noise = probe_noise();
-  const Comparison found = compare(log_weights(evaluator, base.mean, *there, noise),
-                                   log_weights(evaluator, base.mean, *here, noise));
+  const ProbeDraws draws = probe_draws();
+  const Comparison found = compare(log_weights(evaluator, base.mean, *there, draws),
+                                   log_weights(evaluator, base.mean, *here, draws));
   if (!(found.difference > constants::kProbeShare * tolerance && found.difference > 2 * found.se))
     return false;
   mean = base.mean;
@@ -72,8 +77,8 @@ bool Refinement::State::try_alternative(const Iterate& base) {
 
 bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
   const auto here = at(base);
-  const Matrix noise = probe_noise();
-  const Vector now = log_weights(evaluator, base.mean, *here, noise);
+  const ProbeDraws draws = probe_draws();
+  const Vector now = log_weights(evaluator, base.mean, *here, draws);
   bool better = false;
   Vector best = now;
   for (double ahead = 1; ahead <= constants::kFurthestProbe; ahead *= 2) {
@@ -81,7 +86,7 @@ bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
                   combine(1 + ahead, base.covariance, -ahead, from.covariance)};
     const auto candidate = at(there);
     if (candidate == nullptr) break;
-    const Vector value = log_weights(evaluator, there.mean, *candidate, noise);
+    const Vector value = log_weights(evaluator, there.mean, *candidate, draws);
     const Comparison step = compare(value, best);
     if (!(step.difference > 0)) break;
     const Comparison all = compare(value, now);
@@ -99,8 +104,10 @@ void Refinement::State::end_epoch() {
   const double n = average.count;
   const double noise = mean_gain.noise() + covariance_gain.noise();
   const double floor = noise / n;
-  const double signal = mean_gain.signal + covariance_gain.signal;
-  const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
+  // What is left to gain, not what one step would: a bound on the curvature makes the mean's steps short.
+  const double mean_left = covariance->shortness();
+  const double signal = mean_left * mean_gain.signal + covariance_gain.signal;
+  const double se = std::hypot(mean_left * mean_gain.signal_se, covariance_gain.signal_se);
   const Iterate now = average.value;
   bool moved = false;
   const auto here = at(now);
@@ -124,7 +131,7 @@ void Refinement::State::end_epoch() {
   previous = now;
   settled = !moved;
   previous_floor = floor;
-  if (!moved) pairs = std::min(2 * pairs, constants::kMostPairs);
+  if (!moved) pairs = std::min(2 * pairs, most_pairs());
   quiet_windows = 0;
   average.clear();
 }

@@ -22,47 +22,36 @@ LowRankCovariance::LowRankCovariance(Matrix factors, ConstVectorRef residual_sd,
   refresh();
 }
 
-void LowRankCovariance::refresh() {
-  residual_ = log_residual_.col(0).array().exp();
-  scaled_ = residual_.cwiseInverse().asDiagonal() * factors_;
-  log_det_ = 2 * log_residual_.sum();
-  if (p() == 0) return;
-  Matrix capacitance = scaled_.transpose() * scaled_;
-  capacitance.diagonal().array() += 1;
-  capacitance_.compute(capacitance);
-  log_det_ += 2 * Vector(capacitance_.matrixLLT().diagonal()).array().log().sum();
-}
+void LowRankCovariance::refresh() { sigma_ = FactorMatrix(factors_, log_residual_.col(0)); }
 
-Matrix LowRankCovariance::solve(ConstMatrixRef v) const {
-  Matrix out = residual_.cwiseInverse().asDiagonal() * v;
-  if (p() > 0) out -= scaled_ * capacitance_.solve(scaled_.transpose() * out);
-  return residual_.cwiseInverse().asDiagonal() * out;
-}
-
-Vector LowRankCovariance::precision_diagonal() const {
-  Vector unit = Vector::Ones(m());
-  if (p() > 0) {
-    const Matrix half = capacitance_.matrixL().solve(scaled_.transpose());
-    unit -= half.colwise().squaredNorm().transpose();
-  }
-  return unit.cwiseQuotient(residual_.cwiseAbs2());
-}
+bool LowRankCovariance::sketches() const { return control_.size() == 0 && m() > constants::kDenseDimension; }
 
 void LowRankCovariance::draw(PairBatch& batch) const {
   batch.deviation.noalias() = factors_ * batch.noise.topRows(p());
-  batch.deviation += residual_.asDiagonal() * batch.noise.bottomRows(m());
+  batch.deviation += residual_sd().asDiagonal() * batch.noise.bottomRows(m());
   batch.solved = solve(batch.deviation);
 }
 
 Vector LowRankCovariance::mean_step(ConstVectorRef gradient) const {
+  if (sketch_) return sketch_->bound_solve(gradient);
   if (!controlled_ || newton_root_.size() == 0)
-    return factors_ * (factors_.transpose() * gradient) + residual_.cwiseAbs2().cwiseProduct(gradient);
+    return factors_ * (factors_.transpose() * gradient) + residual_sd().cwiseAbs2().cwiseProduct(gradient);
   Vector step = newton_root_.triangularView<Eigen::Lower>().solve(gradient);
   newton_root_.triangularView<Eigen::Lower>().transpose().solveInPlace(step);
   return step;
 }
 
+Matrix LowRankCovariance::control_times(ConstMatrixRef x) const {
+  if (sketch_) return sketch_->times(x);
+  return .5 * (control_ * x + control_.transpose() * x);
+}
+
+Vector LowRankCovariance::control_diagonal() const {
+  return sketch_ ? sketch_->diagonal() : Vector(control_.diagonal());
+}
+
 Matrix LowRankCovariance::controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const {
+  if (sketch_) return odd + sketch_->times(deviation);
   Matrix out = odd;
   out.noalias() += .5 * (control_ * deviation);
   out.noalias() += .5 * (control_.transpose() * deviation);
@@ -72,16 +61,17 @@ Matrix LowRankCovariance::controlled_residual(ConstMatrixRef odd, ConstMatrixRef
 // In the metric of Sigma^-1 for directions, that is of Sigma for gradients.
 double LowRankCovariance::squared_size(const Matrix& gradients) const {
   return (factors_.transpose() * gradients).squaredNorm() +
-         (residual_.asDiagonal() * gradients).squaredNorm();
+         (residual_sd().asDiagonal() * gradients).squaredNorm();
 }
 
 // The control variate is used only where it leaves less than the path derivative's own, A = Sigma^-1; where
 // it has gone astray it starts again from there.
 void LowRankCovariance::prepare(const PairBatch& batch) {
-  if (control_.size() == 0) return;
+  if (control_.size() == 0 && !sketch_) return;
   const double with = squared_size(controlled_residual(batch.odd, batch.deviation));
   const double without = squared_size(batch.odd + batch.solved);
   controlled_ = with < without;
+  if (sketch_) return;
   const double square = with / (static_cast<double>(batch.pairs()) * static_cast<double>(m()));
   const bool first = learned_(1, 0) == 0;
   learned_(1, 0) += (first ? 1 : constants::kGainWeight) * (square - learned_(1, 0));
@@ -100,10 +90,10 @@ Tangent LowRankCovariance::differential(const PairBatch& batch, Index first, Ind
   Tangent out;
   out.factors = (.5 * share) *
                 (residual * (solved.transpose() * factors_) + solved * (residual.transpose() * factors_));
-  out.scales = share * residual.cwiseProduct(solved).rowwise().sum().cwiseProduct(residual_.cwiseAbs2());
+  out.scales = share * residual.cwiseProduct(solved).rowwise().sum().cwiseProduct(residual_sd().cwiseAbs2());
   if (controlled_) {
-    out.factors += solve(factors_) - .5 * (control_ * factors_ + control_.transpose() * factors_);
-    out.scales += (precision_diagonal() - control_.diagonal()).cwiseProduct(residual_.cwiseAbs2());
+    out.factors += solve(factors_) - control_times(factors_);
+    out.scales += (sigma_.inverse_diagonal() - control_diagonal()).cwiseProduct(residual_sd().cwiseAbs2());
   }
   return out;
 }
@@ -165,13 +155,13 @@ void LowRankCovariance::renew() {
 // The highest top for the learned curvature, where it promises more than the one that the iterates have
 // settled on.
 std::optional<Tangent> LowRankCovariance::alternative(double gain) const {
-  if (!controlled_ || p() == 0) return std::nullopt;
+  if (!controlled_ || p() == 0 || sketch_) return std::nullopt;
   const Matrix precision = solve(Matrix::Identity(m(), m()));
   for (const double share : constants::kAlternativeShares) {
     const Matrix mixed = (1 - share) * symmetric_control() + share * precision;
     if (Eigen::LLT<Matrix>(mixed).info() != Eigen::Success) continue;
     const QuadraticFitter fitter(mixed);
-    const double here = fitter.climb(factors_, residual_).value;
+    const double here = fitter.climb(factors_, residual_sd()).value;
     QuadraticFit there = fitter.best(p());
     if (there.value < here + gain) return std::nullopt;
     return Tangent{std::move(there.factors), there.residual_sd.array().log()};
@@ -197,7 +187,7 @@ bool LowRankCovariance::assign(const Tangent& coordinates) {
   factors_ = coordinates.factors;
   log_residual_ = coordinates.scales;
   refresh();
-  return std::isfinite(log_det_);
+  return std::isfinite(log_determinant());
 }
 
 std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residual_sd,

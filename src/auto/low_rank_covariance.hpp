@@ -1,9 +1,7 @@
 #pragma once
-// Sigma = W W' + diag(d)^2 as a point of the Fisher geometry. With a = D^-1 W and C = I + a'a the Woodbury
-// identity reads Sigma^-1 = D^-1 (I - a C^-1 a') D^-1.
-#include <Eigen/Cholesky>
-
+// Sigma = W W' + diag(d)^2 as a point of the Fisher geometry.
 #include "magva/auto/covariance.hpp"
+#include "sketched_curvature.hpp"
 
 namespace magva {
 
@@ -13,7 +11,7 @@ class LowRankCovariance final : public Covariance {
 
   std::unique_ptr<Covariance> clone() const override { return std::make_unique<LowRankCovariance>(*this); }
   Index noise_size() const override { return m() + p(); }
-  double log_determinant() const override { return log_det_; }
+  double log_determinant() const override { return sigma_.log_determinant(); }
   void draw(PairBatch& batch) const override;
   Vector mean_step(ConstVectorRef gradient) const override;
   void prepare(const PairBatch& batch) override;
@@ -23,11 +21,16 @@ class LowRankCovariance final : public Covariance {
   void scale(double factor) override;
   void learn(const PairBatch& batch) override;
   void renew() override;
+  bool sketches() const override;
+  double shortness() const override { return sketch_ ? sketch_->rest() : 1; }
+  void sketch(const Product& curvature_times, ConstMatrixRef first) override {
+    sketch_.emplace(sigma_, curvature_times, first);
+  }
   std::optional<Tangent> alternative(double gain) const override;
   Tangent coordinates(const Tangent* reference) const override;
   bool assign(const Tangent& coordinates) override;
   Gaussian gaussian(ConstVectorRef mean) const override {
-    return Gaussian::low_rank(mean, factors_, residual_);
+    return Gaussian::low_rank(mean, factors_, sigma_.residual());
   }
   std::vector<Matrix*> state() override {
     return {&factors_, &log_residual_, &control_, &newton_root_, &learned_};
@@ -37,7 +40,8 @@ class LowRankCovariance final : public Covariance {
  private:
   Index m() const { return factors_.rows(); }
   Index p() const { return factors_.cols(); }
-  Matrix solve(ConstMatrixRef v) const;
+  const Vector& residual_sd() const { return sigma_.residual(); }
+  Matrix solve(ConstMatrixRef v) const { return sigma_.solve(v); }
   Matrix symmetric_control() const { return .5 * (control_ + control_.transpose()); }
   /// g + A delta with the symmetric part of A.
   Matrix controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const;
@@ -47,23 +51,24 @@ class LowRankCovariance final : public Covariance {
   double squared_size(const Matrix& gradients) const;
   /// The largest relative change of any variance, |Sigma^-1/2 dSigma Sigma^-1/2|, by power iteration.
   double largest_change(const Tangent& direction) const;
-  Vector precision_diagonal() const;
+  /// A x, with what is known of A.
+  Matrix control_times(ConstMatrixRef x) const;
+  Vector control_diagonal() const;
   /// The differential that the Fisher metric makes of a direction.
   Tangent metric(const Tangent& direction) const;
 
   Matrix factors_;
   Matrix log_residual_;  // one column
-  Matrix control_;       // A of the control variate; empty where there is none
+  Matrix control_;       // A of the control variate; empty where it is not dense
   bool controlled_ = false;
   Matrix newton_root_;  // Cholesky factor of the curvature that preconditions the mean; empty where there is
                         // none
   /// Pairs that the control variate has seen, and the mean square that it leaves of a residual's coordinate.
   Matrix learned_ = Matrix::Zero(2, 1);
 
-  Vector residual_;
-  Matrix scaled_;  // a
-  Eigen::LLT<Matrix> capacitance_;
-  double log_det_ = 0;
+  std::optional<SketchedCurvature> sketch_;  // in place of control_ where m is large
+
+  FactorMatrix sigma_;
 };
 
 }  // namespace magva

@@ -9,7 +9,7 @@ namespace magva {
 // With dSigma = W E' + E W' + 2 diag(d^2 e) and K = Sigma^-1 dSigma Sigma^-1, the differential of <dSigma,
 // dSigma>/2 is (K W, diag(K) d^2).
 Tangent LowRankCovariance::metric(const Tangent& x) const {
-  const Vector variance = residual_.cwiseAbs2();
+  const Vector variance = residual_sd().cwiseAbs2();
   if (p() == 0) return {Matrix(m(), 0), 2 * x.scales};
   const Vector w = 2 * variance.cwiseProduct(x.scales);
   const Matrix pw = solve(factors_);
@@ -18,8 +18,8 @@ Tangent LowRankCovariance::metric(const Tangent& x) const {
   out.factors =
       pw * (x.factors.transpose() * pw) + pe * (factors_.transpose() * pw) + solve(w.asDiagonal() * pw);
   // Sigma^-1 = diag(d^-2) - M b' with b = D^-1 a and M = b C^-1; diag(Sigma^-1 diag(w) Sigma^-1) row by row.
-  const Matrix b = residual_.cwiseInverse().asDiagonal() * scaled_;
-  const Matrix mm = capacitance_.solve(b.transpose()).transpose();
+  const Matrix b = residual_sd().cwiseInverse().asDiagonal() * sigma_.scaled();
+  const Matrix mm = sigma_.capacitance().solve(b.transpose()).transpose();
   const Matrix t = b.transpose() * (w.asDiagonal() * b);
   const Vector own = mm.cwiseProduct(b).rowwise().sum();
   Vector diagonal = w.cwiseQuotient(variance.cwiseAbs2()) - 2 * w.cwiseProduct(own).cwiseQuotient(variance) +
@@ -30,13 +30,13 @@ Tangent LowRankCovariance::metric(const Tangent& x) const {
 }
 
 double LowRankCovariance::largest_change(const Tangent& x) const {
-  const Vector w = 2 * residual_.cwiseAbs2().cwiseProduct(x.scales);
+  const Vector w = 2 * residual_sd().cwiseAbs2().cwiseProduct(x.scales);
   // The starting vector meets every direction: a sum of the factors and of the scales.
-  Vector v = residual_.cwiseInverse();
+  Vector v = residual_sd().cwiseInverse();
   if (p() > 0) v += solve(factors_.rowwise().sum());
   double size = 0;
   for (int k = 0; k < constants::kPowerIterations; ++k) {
-    const Vector sigma_v = factors_ * (factors_.transpose() * v) + residual_.cwiseAbs2().cwiseProduct(v);
+    const Vector sigma_v = factors_ * (factors_.transpose() * v) + residual_sd().cwiseAbs2().cwiseProduct(v);
     v /= std::sqrt(std::max(v.dot(sigma_v), 1e-300));
     Vector image = w.cwiseProduct(v);
     if (p() > 0) image += factors_ * (x.factors.transpose() * v) + x.factors * (factors_.transpose() * v);
@@ -59,14 +59,17 @@ Tangent LowRankCovariance::natural(const Tangent& differential) const {
                                   .solve(Matrix::Identity(p(), p()));
   const auto precondition = [&](const Tangent& r) {
     const Matrix sigma_r =
-        factors_ * (factors_.transpose() * r.factors) + residual_.cwiseAbs2().asDiagonal() * r.factors;
+        factors_ * (factors_.transpose() * r.factors) + residual_sd().cwiseAbs2().asDiagonal() * r.factors;
     return Tangent{sigma_r * inverse_gram, .5 * r.scales};
   };
   const auto apply = [&](const Tangent& x) {
     Tangent out = metric(x);
-    const double damping = constants::kMetricDamping + (controlled_ ? control_noise() : 0);
+    const double damping = constants::kMetricDamping + (controlled_ && !sketch_ ? control_noise() : 0);
     out.factors += damping * solve(x.factors);
-    if (controlled_) out.factors += .5 * (control_ * x.factors + control_.transpose() * x.factors);
+    if (sketch_)
+      out.factors += sketch_->bound_times(x.factors);
+    else if (controlled_)
+      out.factors += control_times(x.factors);
     out.scales += 2 * constants::kMetricDamping * x.scales;
     return out;
   };

@@ -44,7 +44,7 @@ RankChoice choose_rank(const CurvatureSketch& sketch) {
     const Index rank = k + 1;
     if ((rank & (rank - 1)) != 0) continue;
     choice.path.push_back({rank, gain});
-    if (gain - last < cost(m)) break;
+    if (gain - last < cost(m)) continue;  // several doublings may pay together
     choice.rank = rank;
     last = gain;
   }

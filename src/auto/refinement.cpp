@@ -79,6 +79,11 @@ bool Refinement::State::draw_batch() {
   return true;
 }
 
+Index Refinement::State::most_pairs() const {
+  return std::clamp<Index>(constants::kMostBatchNumbers / mean.size(), constants::kFirstPairs,
+                           constants::kMostPairs);
+}
+
 void Refinement::State::take_step() {
   covariance->prepare(batch);
   const Index half = batch.pairs() / 2;
@@ -134,7 +139,7 @@ void Refinement::State::end_window() {
     average.clear();
     settled = false;
     const bool abundant = mean_control.abundant() && covariance_control.abundant();
-    if (scarce) pairs = std::min(2 * pairs, constants::kMostPairs);
+    if (scarce) pairs = std::min(2 * pairs, most_pairs());
     if (abundant) pairs = std::max(pairs / 2, first_pairs(mean.size()));
     return;
   }
@@ -157,7 +162,7 @@ bool Refinement::State::went_back() {
   ++returns;
   mean = best_mean;
   covariance = best_covariance->clone();
-  pairs = std::min(constants::kReturnPairs * pairs, constants::kMostPairs);
+  pairs = std::min(constants::kReturnPairs * pairs, most_pairs());
   mean_control = covariance_control = StepControl();
   mean_window.clear();
   covariance_window.clear();
@@ -170,6 +175,7 @@ bool Refinement::State::went_back() {
 
 void Refinement::step() {
   State& s = *state_;
+  s.sketch_curvature();
   if (s.draw_batch() && !s.went_back()) {
     s.take_step();
     if (s.quiet_windows > 0) s.average.add(s.mean, *s.covariance);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "magva/auto/refinement.hpp"
+#include "magva/noise.hpp"
 
 namespace magva {
 
@@ -16,11 +17,22 @@ class IterateAverage {
   double count = 0;
 };
 
+/// Draws, always the same, by which Gaussians are compared.
+struct ProbeDraws {
+  Noise noise;
+  std::uint64_t iteration;
+  Index count;
+};
+
 struct Refinement::State {
   State(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
         double tolerance);
 
   bool draw_batch();
+  /// Lets the covariance learn the expected curvature where it has none yet, or an old one.
+  void sketch_curvature();
+  bool sketch_due() const;
+  Index most_pairs() const;
   void take_step();
   void end_window();
   void end_epoch();
@@ -32,7 +44,7 @@ struct Refinement::State {
   bool probe_ahead(const Iterate& from, const Iterate& base);
   /// Tries other factors than those that the iterates have settled on; moves there where they are better.
   bool try_alternative(const Iterate& base);
-  Matrix probe_noise() const;
+  ProbeDraws probe_draws() const;
   std::unique_ptr<Covariance> at(const Iterate& iterate) const;
 
   Evaluator& evaluator;
@@ -42,6 +54,9 @@ struct Refinement::State {
   double tolerance;
 
   std::int64_t iteration = 0;
+  std::optional<Gaussian> sketched;  // where the curvature was last sketched
+  std::int64_t last_sketch = 0;      // at so many gradients
+  std::int64_t sketch_cost = 0;      // in gradients
   Index pairs;
   StepControl mean_control, covariance_control;
   std::vector<Gain> mean_window, covariance_window;

@@ -48,13 +48,16 @@ AutoResult AutoRun::judge(const Refinement& best) {
   const Gaussian q = best.posterior();
   const std::int64_t evaluations = evaluator_.evaluations();
   const std::int64_t rejected = evaluator_.rejected();
-  const ElboEstimate estimate = estimate_elbo(evaluator_, q, options_.elbo_draws, options_.seed + 1);
+  // Whoever interrupts a fit does not want to wait, and it is not trusted anyway.
+  const bool hurry = stopped_ == StopReason::kInterrupted;
+  const Index draws = hurry ? std::min(options_.elbo_draws, constants::kHurriedDraws) : options_.elbo_draws;
+  const ElboEstimate estimate = estimate_elbo(evaluator_, q, draws, options_.seed + 1);
   const bool measurable = std::isfinite(estimate.elbo);
   const SmoothedWeights weights = measurable
                                       ? smooth_weights(estimate.log_weights)
                                       : SmoothedWeights{Vector(), std::numeric_limits<double>::infinity(), 0};
   const double khat = weights.khat;
-  if (measurable) compare_with_rivals(q, estimate.elbo);
+  if (measurable && !hurry) compare_with_rivals(q, estimate.elbo);
 
   const auto distrust = [&](std::string why) {
     trusted_ = false;
@@ -62,7 +65,7 @@ AutoResult AutoRun::judge(const Refinement& best) {
   };
   if (stopped_ != StopReason::kConverged)
     distrust(fmt::format("the fit has not converged ({}): {}", words(stopped_), evidence_));
-  const TailReport tails = probe_tails(evaluator_, q);
+  const TailReport tails = hurry ? TailReport{} : probe_tails(evaluator_, q);
   if (tails.kind == TailKind::kImproper)
     distrust(fmt::format(
         "the log density does not fall along {}: the posterior is improper, as with perfectly separated "
@@ -73,23 +76,23 @@ AutoResult AutoRun::judge(const Refinement& best) {
         "the log density falls only like a logarithm along {}: the posterior has heavy tails, which no "
         "Gaussian has",
         tails.where));
-  const double share = static_cast<double>(estimate.rejected) / static_cast<double>(options_.elbo_draws);
+  const double share = static_cast<double>(estimate.rejected) / static_cast<double>(draws);
   if (share > constants::kRejectedWarning)
     warnings_.push_back(fmt::format("the log density was not finite at {:.1f} % of the draws", 100 * share));
   if (share > constants::kRejectedPoor) trusted_ = false;
   // k-hat does not see how large the weights' spread is: where it is small, heavy tails are of no
   // consequence.
-  const double spread = estimate.se * std::sqrt(static_cast<double>(options_.elbo_draws));
+  const double spread = estimate.se * std::sqrt(static_cast<double>(draws));
   const bool far = q.is_dense() && spread > constants::kCloseSpread;
   if (khat > constants::kPoorKhat && far)
     distrust(fmt::format("k-hat is {:.2f}, {}", khat, khat_words(khat)));
-  else if (-std::log(weights.effective / static_cast<double>(options_.elbo_draws)) >
+  else if (-std::log(weights.effective / static_cast<double>(draws)) >
                std::max(constants::kLostNats, constants::kLostShare * static_cast<double>(q.dimension())) &&
            far)
     distrust(
         fmt::format("{} draws of the Gaussian are worth {:.0f} of the posterior (k-hat {:.2f}): it is not "
                     "close to a Gaussian",
-                    options_.elbo_draws, weights.effective, khat));
+                    draws, weights.effective, khat));
   else if (khat > constants::kDoubtfulKhat)
     warnings_.push_back(fmt::format("k-hat is {:.2f}, {}", khat, khat_words(khat)));
   return {q,         stopped_,   evidence_, estimate.elbo,     estimate.se, khat,     trusted_,

@@ -1,5 +1,6 @@
 #include "magva/diagnostics/elbo.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,8 +9,9 @@
 namespace magva {
 
 namespace {
-constexpr Index kBlock = 256;
-}
+constexpr Index kLargestBlock = 256;
+constexpr Index kBlockNumbers = 1 << 22;
+}  // namespace
 
 ElboEstimate estimate_elbo(Evaluator& evaluator, const Gaussian& q, Index draws, std::uint64_t seed) {
   const Index m = q.dimension();
@@ -17,8 +19,9 @@ ElboEstimate estimate_elbo(Evaluator& evaluator, const Gaussian& q, Index draws,
   ElboEstimate out;
   out.log_weights.resize(draws);
   const Noise source(seed, NoiseStream::kEvaluation);
-  for (Index first = 0; first < draws; first += kBlock) {
-    const Index count = std::min(kBlock, draws - first);
+  const Index block = std::clamp<Index>(kBlockNumbers / (m + p), 1, kLargestBlock);
+  for (Index first = 0; first < draws; first += block) {
+    const Index count = std::min(block, draws - first);
     Matrix noise(q.is_dense() ? m : m + p, count);
     source.fill(std::numeric_limits<std::uint32_t>::max(), static_cast<std::uint32_t>(first), noise,
                 evaluator.workers());

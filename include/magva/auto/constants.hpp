@@ -55,11 +55,33 @@ inline constexpr int kSketchRounds = 2;
 inline constexpr Index kSketchProbes = 32;
 /// Lanczos steps beyond twice the number of eigenvectors wanted.
 inline constexpr Index kLanczosExtra = 16;
+/// Lanczos iteration has seen the whole space where the next vector is this short.
+inline constexpr double kLanczosBreak = 1e-10;
 /// The length of a Lanczos difference, in posterior sds.
 inline constexpr double kSketchDifference = .1;
-/// Smallest eigenvalue taken from the sketch: no factor starts with more than 100 times the residual
-/// variance.
-inline constexpr double kSketchFloor = .01;
+/// Smallest eigenvalue taken from the sketch, with the bound of its error: a factor on which all of 100,000
+/// parameters depend has about 100,000 times their residual variance.
+inline constexpr double kSketchFloor = 1e-6;
+
+/// Lanczos steps, and antithetic pairs of draws, of a sketch of the expected curvature during the refinement.
+inline constexpr Index kSketchSteps = 40;
+inline constexpr Index kSketchPairs = 16;
+/// Lanczos steps in search of the largest eigenvalue that is left.
+inline constexpr Index kRestSteps = 8;
+/// The length of its differences, in posterior sds: the curvature of a step in the log density is seen by few
+/// draws, and by all differences as wide as the posterior (E[z g(z)] by its two-point rule, z = +-1).
+inline constexpr double kSecantLength = 1;
+/// An eigenvalue has been found where its error is below this share of it.
+inline constexpr double kRitzError = .2;
+/// Standard errors of an eigenvalue that are added to it for a bound.
+inline constexpr double kRitzNoise = 1;
+/// Least curvature, relative to Sigma^-1, that the mean's steps assume.
+inline constexpr double kNewtonFloor = .05;
+/// A sketch is renewed after so many times the gradients that it took; or after a kSketchShare-th of them
+/// where the Gaussian has moved by so many nats a parameter.
+inline constexpr std::int64_t kSketchInterval = 4;
+inline constexpr std::int64_t kSketchShare = 4;
+inline constexpr double kSketchNats = .02;
 
 // Best low-rank Gaussian for a quadratic
 /// Columns beyond the rank, and iterations, of the subspace iteration that finds a start.
@@ -116,8 +138,9 @@ inline constexpr double kCollapseNats = 20;
 inline constexpr double kCollapseShare = .5;
 inline constexpr int kMostReturns = 6;
 inline constexpr Index kReturnPairs = 2;
-/// Most pairs in a batch.
+/// Most pairs in a batch, and most numbers in one of a batch's matrices: 128 MiB.
 inline constexpr Index kMostPairs = 4096;
+inline constexpr Index kMostBatchNumbers = 1 << 24;
 /// The largest and the smallest step. Where less than kScarceStep would be right for both mean and
 /// covariance, the batch doubles; where more than kAbundantStep would be, it halves.
 inline constexpr double kAbundantStep = .7;
@@ -143,6 +166,8 @@ inline constexpr double kShrink = .7;
 /// Draws, the same for both, with which a point ahead is compared with the averaged iterates.
 inline constexpr Index kFewestProbeDraws = 100;
 inline constexpr Index kMostProbeDraws = 2000;
+/// Numbers of such draws that are held at a time.
+inline constexpr Index kProbeNumbers = 1 << 22;
 /// How far ahead, in distances between the averages of two epochs, points are tried.
 inline constexpr double kFurthestProbe = 128;
 /// Shares of the tolerance: a point ahead that is better by this is taken; a signal below this counts as
@@ -208,8 +233,10 @@ inline constexpr Index kFullRankDimension = 128;
 /// Doubling the rank must gain this many nats, or nats a parameter, whichever is more.
 inline constexpr double kRankGainNats = 1;
 inline constexpr double kRankGainShare = .005;
-/// Most factors, and most that are taken from a sketch of the curvature.
+/// Most factors, and most that are taken from a sketch of the curvature: so many at first, and the most where
+/// all of these pay.
 inline constexpr Index kMostFactors = 64;
+inline constexpr Index kFirstSketched = 16;
 inline constexpr Index kMostSketched = 64;
 /// Size of a random factor relative to the residual sds, where the curvature gives none.
 inline constexpr double kRandomFactor = .1;
@@ -228,8 +255,9 @@ inline constexpr double kRejectedWarning = .01;
 inline constexpr double kRejectedPoor = .2;
 
 // Trust
-/// Draws for the reported ELBO and k-hat.
+/// Draws for the reported ELBO and k-hat, and at most so many after an interrupt.
 inline constexpr Index kElboDraws = 4000;
+inline constexpr Index kHurriedDraws = 200;
 /// Above the first k-hat a fit is doubtful, above the second poor.
 inline constexpr double kDoubtfulKhat = .7;
 inline constexpr double kPoorKhat = 1;

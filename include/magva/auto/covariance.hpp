@@ -3,6 +3,8 @@
 // metric <X, Y> = tr(Sigma^-1 X Sigma^-1 Y) / 2, which is the same whatever the coordinates, so that no scale
 // of any parameter matters. Low rank plus diagonal solves for the step by conjugate gradients in O(m p^2);
 // full rank has it in closed form.
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -42,6 +44,9 @@ class Covariance {
   /// Turns a gradient for the mean into its step.
   virtual Vector mean_step(ConstVectorRef gradient) const = 0;
 
+  /// By how much, at most, the mean's steps are shorter than Newton steps, and their gains smaller.
+  virtual double shortness() const { return 1; }
+
   /// Decides how the differential is estimated from this batch.
   virtual void prepare(const PairBatch& /*batch*/) {}
   /// The ELBO's differential as estimated from the pairs [first, first + count) of the batch.
@@ -55,6 +60,12 @@ class Covariance {
   virtual void learn(const PairBatch& /*batch*/) {}
   /// Puts to use, now and then, what was learned and is costly to use.
   virtual void renew() {}
+  /// Whether m is too large for a dense curvature, so that a sketch is wanted now and then.
+  virtual bool sketches() const { return false; }
+  /// Learns the expected curvature E[-Hessian] from products with it, two independent estimates of each.
+  /// `first`: two gradients with something of all directions in which it is large.
+  virtual void sketch(const std::function<Matrix(ConstVectorRef)>& /*curvature_times*/,
+                      ConstMatrixRef /*first*/) {}
 
   /// Another place, in coordinates, that by what was learned is better by at least `gain` nats: the family's
   /// ELBO may have several tops.

@@ -19,10 +19,11 @@ Matrix positive_part(ConstMatrixRef curvature);
 struct CurvatureSketch {
   Vector diagonal;    ///< of -Hessian, positive
   Vector values;      ///< smallest eigenvalues found of D^-1/2 (-Hessian) D^-1/2, D the diagonal, ascending
-  Matrix directions;  ///< their eigenvectors, a column each
+  Matrix directions;  ///< their eigenvectors times D^-1/2, a column each
 };
 
-/// The diagonal by Hutchinson's estimator, the eigenvectors by Lanczos iteration from a random start.
+/// The diagonal by Hutchinson's estimator, the eigenvectors by Lanczos iteration from a random start, each
+/// with the help of the other.
 CurvatureSketch sketch_curvature(Evaluator& evaluator, const PathPoint& at, Index count, std::uint64_t seed);
 
 }  // namespace magva

@@ -68,7 +68,8 @@ struct AutoResult {
   double seconds;
 };
 
-/// Throws UsageError for options that cannot be meant, DataError where the log density is finite at no start.
+/// Throws UsageError for options that cannot be meant and for a model whose log density is noisy, as on
+/// minibatches (see fit_batch); DataError where the log density is finite at no start.
 AutoResult fit_auto(const Model& model, const AutoOptions& options = {},
                     const std::vector<AutoObserver>& observers = {});
 

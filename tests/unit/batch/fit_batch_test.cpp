@@ -53,6 +53,16 @@ TEST(FitBatch, FindsTheExactPosteriorOfALinearRegression) {
   EXPECT_LE(result.elbo, evidence + 4 * result.elbo_se);
 }
 
+TEST(FitBatch, IsWhatFitAutoAsksForWhereGradientsAreNoisy) {
+  const Minibatch model(linear_problem(200, 3).full, {20, 1, 1});
+  try {
+    fit_auto(model);
+    FAIL() << "a minibatch was fitted as if it were the whole model";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("fit_batch"), std::string::npos);
+  }
+}
+
 TEST(FitBatch, CountsGradientsByTheRowsTheyRead) {
   const Problem problem = linear_problem(20000, 4);
   const Minibatch model(problem.full, {200, 1, 1});
