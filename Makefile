@@ -13,7 +13,7 @@ demo: build
 
 test:
 	@scripts/setup build test fuzz
-	@cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=OFF >/dev/null
+	@cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	ctest --test-dir build --output-on-failure -j $(JOBS)
 

@@ -21,7 +21,7 @@ namespace {
 // Rows are gathered in a block of about this many values, small enough for a processor's cache, before they
 // are spread over the columns: one cell at a time, every cell would cost a cache miss.
 constexpr Index kBlockValues = Index{1} << 16U;
-constexpr Index kBlockRows = 4096;
+constexpr Index kParsedRows = 4096;
 
 // What a column is should not hang on one row: where rows are so long that the window holds few, it is
 // widened.
@@ -131,7 +131,8 @@ class CsvParts::Reader {
 
   void make_block(Index most_rows) {
     if (!block_.empty()) return;
-    const Index needed = std::min(most_rows, window_.last() ? std::max<Index>(sampled_rows_, 1) : kBlockRows);
+    const Index needed =
+        std::min(most_rows, window_.last() ? std::max<Index>(sampled_rows_, 1) : kParsedRows);
     block_rows_ = std::clamp<Index>(kBlockValues / columns(), 1, needed);
     block_.resize(static_cast<std::size_t>(block_rows_ * columns()));
   }

@@ -45,9 +45,9 @@ class NetcdfFile {
 };
 
 /// A group with the dimensions chain and draw, which every InferenceData group has.
-class Group {
+class NetcdfGroup {
  public:
-  Group(int file, const char* name, Index draws) : draws_(static_cast<std::size_t>(draws)) {
+  NetcdfGroup(int file, const char* name, Index draws) : draws_(static_cast<std::size_t>(draws)) {
     check(nc_def_grp(file, name, &id_), "make a group");
     chain_ = dimension("chain", 1);
     draw_ = dimension("draw", draws_);
@@ -119,7 +119,7 @@ std::vector<double> in_netcdf_order(const Variable& variable, const Matrix& valu
   return out;
 }
 
-void describe(Group& group, const Origin& origin) {
+void describe(NetcdfGroup& group, const Origin& origin) {
   group.attribute("created_at", fmt::format("{:%Y-%m-%dT%H:%M:%S}+00:00", fmt::gmtime(std::time(nullptr))));
   group.attribute("inference_library", "magva");
   group.attribute("inference_library_version", version());
@@ -129,7 +129,7 @@ void describe(Group& group, const Origin& origin) {
 }
 
 void write_posterior(int file, const Draws& draws, const Origin& origin) {
-  Group posterior(file, "posterior", draws.size());
+  NetcdfGroup posterior(file, "posterior", draws.size());
   describe(posterior, origin);
   Names names;
   for (const auto& variable : group_variables(draws.names)) {
@@ -138,7 +138,7 @@ void write_posterior(int file, const Draws& draws, const Origin& origin) {
 }
 
 void write_sample_stats(int file, const Draws& draws, const Origin& origin) {
-  Group stats(file, "sample_stats", draws.size());
+  NetcdfGroup stats(file, "sample_stats", draws.size());
   describe(stats, origin);
   const auto column = [&](const char* name, const Vector& values) {
     stats.variable(name, {}, std::vector<double>(values.begin(), values.end()));

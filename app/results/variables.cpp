@@ -53,7 +53,7 @@ Element parse(const std::string& name) {
   return element;
 }
 
-class Group {
+class ElementGroup {
  public:
   void add(const Element& element, Index row) {
     ranks_equal_ = ranks_equal_ && (elements_.empty() || element.index.size() == shape_.size());
@@ -91,7 +91,7 @@ class Group {
 
 std::vector<Variable> group_variables(const std::vector<std::string>& names) {
   std::vector<std::string> order;
-  std::map<std::string, Group> groups;
+  std::map<std::string, ElementGroup> groups;
   for (std::size_t row = 0; row < names.size(); ++row) {
     const Element element = parse(names[row]);
     if (!groups.contains(element.base)) order.push_back(element.base);
@@ -99,7 +99,7 @@ std::vector<Variable> group_variables(const std::vector<std::string>& names) {
   }
   std::vector<Variable> variables;
   for (const auto& base : order) {
-    const Group& group = groups.at(base);
+    const ElementGroup& group = groups.at(base);
     if (auto array = group.array(base)) {
       variables.push_back(std::move(*array));
       continue;

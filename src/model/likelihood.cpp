@@ -107,10 +107,10 @@ double simulate_gaussian(double eta, double sd, std::mt19937_64& generator) {
   return eta + sd * std::normal_distribution<double>()(generator);
 }
 
-class Gaussian final : public Located<Gaussian> {
+class GaussianIdentity final : public Located<GaussianIdentity> {
  public:
   static constexpr bool kNuisance = true;
-  explicit Gaussian(double prior_scale) : log_prior_scale_(std::log(prior_scale)) {}
+  explicit GaussianIdentity(double prior_scale) : log_prior_scale_(std::log(prior_scale)) {}
   Point point(Pack eta, Pack y, const Shape& shape) const { return gaussian_point(eta, y, shape); }
 
   std::string nuisance_name() const override { return "log_sigma"; }
@@ -213,7 +213,7 @@ std::shared_ptr<const Likelihood> poisson_log() { return std::make_shared<Poisso
 
 std::shared_ptr<const Likelihood> gaussian(double sigma_prior_scale) {
   require_positive(sigma_prior_scale, "the scale of the prior on sigma");
-  return std::make_shared<Gaussian>(sigma_prior_scale);
+  return std::make_shared<GaussianIdentity>(sigma_prior_scale);
 }
 
 std::shared_ptr<const Likelihood> gaussian_known_noise(double sigma) {
