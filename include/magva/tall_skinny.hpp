@@ -38,9 +38,9 @@ class TallSkinny {
   MatrixRef third_small(Index p) { return gram_.topLeftCorner(p, p); }
   Workers& workers() { return workers_; }
 
-  /// Memory for a panel of that many columns, each task's own.
+  /// Memory for a panel of that many columns without gaps between them, each task's own.
   MutablePanel scratch_panel(Range rows, Index cols, Index task) {
-    return {panels_.col(task).data(), kPanelRows, rows.size(), cols};
+    return {panels_.col(task).data(), rows.size(), rows.size(), cols};
   }
 
  private:

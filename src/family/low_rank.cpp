@@ -55,8 +55,8 @@ LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws,
       scale_coordinates_(options.scales),
       kernel_(dimension, std::max<Index>({rank_, max_draws, 1}), workers),
       d1_(Vector::Ones(rank_)),
-      d2_(dimension),
-      weights_(dimension),
+      d2_(options.scales == ScaleCoordinates::kLog ? dimension : 0),
+      weights_(kPanelRows, row_tasks(dimension)),
       h_(rank_, rank_),
       k_(rank_, rank_),
       log_sums_(row_tasks(dimension)),
@@ -107,13 +107,14 @@ void LowRank::start_covariance() {
 }
 
 void LowRank::prepare_panel(Range r, Index task) {
-  load_scales(residual_block(), r, d2_);
-  const auto d2 = d2_.segment(r.begin, r.size()).array();
-  weights_.segment(r.begin, r.size()) = d2.square().inverse();
-  log_sums_(task) += detail::sum_of_logs(d2_.data() + r.begin, r.size());
+  if (scale_coordinates_ == ScaleCoordinates::kLog) load_scales(residual_block(), r, d2_);
+  const auto d2 = residual_sds().segment(r.begin, r.size());
+  log_sums_(task) += detail::sum_of_logs(d2.data(), r.size());
   if (rank_ == 0) return;
+  auto weights = weights_.col(task).head(r.size());
+  weights = d2.array().square().inverse();
   const MutablePanel scaled = kernel_.scratch_panel(r, rank_, task);
-  detail::scale_rows(panel(factors(), r), weights_.data() + r.begin, scaled);
+  detail::scale_rows(panel(factors(), r), weights.data(), scaled);
   weighted_.add_symmetric(panel(factors(), r), as_const(scaled), task);
 }
 
@@ -141,7 +142,7 @@ void LowRank::scale_noise(ConstMatrixRef noise) {
 
 void LowRank::draw_panel(ConstMatrixRef noise, MatrixRef phi, Range r) {
   const double* mean = mu().data() + r.begin;
-  const double* d2 = d2_.data() + r.begin;
+  const double* d2 = residual_sds().data() + r.begin;
   for (Index s = 0; s < noise.cols(); ++s) {
     const double* epsilon = &noise.coeffRef(rank_ + r.begin, s);
     double* out = &phi.coeffRef(r.begin, s);
@@ -184,7 +185,7 @@ void LowRank::add_path_term(ConstMatrixRef noise, MatrixRef model_gradient) {
     const auto z = scaled_noise_.leftCols(draws);
     auto u = inner2_.leftCols(draws);
     for (Index s = 0; s < draws; ++s) {
-      column_ = epsilon.col(s).cwiseQuotient(d2_);
+      column_ = epsilon.col(s).cwiseQuotient(residual_sds());
       kernel_.gram(factors(), column_, u.col(s));
     }
     u += h_.lazyProduct(z);
@@ -196,9 +197,10 @@ void LowRank::add_path_term(ConstMatrixRef noise, MatrixRef model_gradient) {
     else
       column_.setZero();
     sweep(dimension(), kernel_.workers(), [&](Range r, Index) {
+      const auto d2 = residual_sds().segment(r.begin, r.size());
       model_gradient.col(s).segment(r.begin, r.size()) +=
-          epsilon.col(s).segment(r.begin, r.size()).cwiseQuotient(d2_.segment(r.begin, r.size())) +
-          weights_.segment(r.begin, r.size()).cwiseProduct(column_.segment(r.begin, r.size()));
+          (epsilon.col(s).segment(r.begin, r.size()) + column_.segment(r.begin, r.size()).cwiseQuotient(d2))
+              .cwiseQuotient(d2);
     });
   }
 }
@@ -222,8 +224,7 @@ Panel LowRank::make(Range r, Index task, const MutablePanel& of_factors) {
   const Index draws = parts_.model.cols;
   const auto epsilon = [&](Index s) { return parts_.epsilon.col(s) + r.begin; };
   const auto model = [&](Index s) { return parts_.model.col(s) + r.begin; };
-  const double* d2 = d2_.data() + r.begin;
-  const double* w = weights_.data() + r.begin;
+  const double* d2 = residual_sds().data() + r.begin;
   double* of_mean = blocks_[0].gradient.data() + r.begin;
   double* of_residual = residual_block().gradient.data() + r.begin;
   // Where there are no factors, any panel without columns will do.
@@ -240,21 +241,22 @@ Panel LowRank::make(Range r, Index task, const MutablePanel& of_factors) {
       residual = multiply_add(share, pack.get(epsilon(s)), residual);
     }
     pack.put(of_mean, mean);
+    const Pack inverse = 1. / pack.get(d2);
+    const Pack w = inverse * inverse;
     Pack quadratic{};
     for (Index j = 0; j < rank_; ++j) {
       Pack sum{};
       if (entropy) {
         const Pack bk = pack.get(of_factors.col(j));
         quadratic = multiply_add(bk, pack.get(b.col(j)), quadratic);
-        sum = bk * pack.get(w);
+        sum = bk * w;
       }
       for (Index s = 0; s < draws; ++s)
         sum = multiply_add(fill(weighted_noise_(j, s)), pack.get(model(s)), sum);
       pack.put(of_factors.col(j), sum);
     }
-    const Pack scale = pack.get(d2);
-    if (entropy) residual += (1 - pack.get(w) * quadratic) / scale;
-    pack.put(of_residual, log_scales ? residual * scale : residual);
+    if (entropy) residual += (1 - w * quadratic) * inverse;
+    pack.put(of_residual, log_scales ? residual * pack.get(d2) : residual);
   });
   return as_const(of_factors);
 }
@@ -307,7 +309,7 @@ void LowRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator es
 
 void LowRank::times_covariance(VectorRef v) {
   column_ = v;
-  v = v.cwiseProduct(d2_.cwiseAbs2());
+  v = v.cwiseProduct(residual_sds().cwiseAbs2());
   if (rank_ == 0) return;
   auto inner = inner_.col(0);
   kernel_.gram(factors(), column_, inner);

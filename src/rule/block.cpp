@@ -39,15 +39,17 @@ class RuleOnManifold final : public BlockUpdate {
  private:
   void step_flat(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work, TallSkinny& kernel) {
     std::fill(finite_.begin(), finite_.end(), true);
-    rule_.direction(x, gradient, work, kernel,
-                    [&](Range r, Index task) { add_tangent(x, r, task, scale, stretch(work, r)); });
+    rule::Place out{work, &kernel};
+    rule_.direction(x, gradient, out, kernel,
+                    [&](Range r, Index task) { add_tangent(x, r, task, scale, out(r, task)); });
     drop_non_finite_memory();
   }
 
   void step_curved(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work, TallSkinny& kernel) {
     step_.start(x.cols());
     const Eigen::Ref<const Matrix> point(x);
-    rule_.direction(point, gradient, work, kernel, [&](Range r, Index task) {
+    rule::Place out{work, nullptr};
+    rule_.direction(point, gradient, out, kernel, [&](Range r, Index task) {
       step_.measure(panel(point, r), as_const(stretch(work, r)), task);
     });
     if (!step_.solve(scale, kernel)) return retract_plainly(x, scale, work, kernel);

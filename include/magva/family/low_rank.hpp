@@ -33,6 +33,11 @@ class LowRank final : public Family, private GradientPanels {
   Vector scales(const Block& block) const;
   /// dev is B (d1 o z) + d2 o epsilon; adds Sigma^-1 dev to the model's gradients.
   void add_path_term(ConstMatrixRef noise, MatrixRef model_gradient);
+  /// d2 as numbers, whatever its coordinates; those of logarithms are computed by prepare().
+  Eigen::Map<const Vector> residual_sds() const {
+    const Matrix& plain = blocks_[1].value;
+    return {d2_.size() > 0 ? d2_.data() : plain.data(), plain.rows()};
+  }
   void load_scales(const Block& block, Range rows, Vector& out) const;
   void scale_noise(ConstMatrixRef noise);
   void start_covariance();
@@ -57,8 +62,9 @@ class LowRank final : public Family, private GradientPanels {
   std::size_t factor_block_ = 0;  ///< 0 where p = 0: there is none
   std::size_t scale_block_ = 0;   ///< 0 where d1 is fixed at 1
   TallSkinny kernel_;
-  Vector d1_, d2_, weights_;  ///< scales as numbers, whatever their coordinates; W = 1/d2^2
-  Matrix h_, k_;              ///< H and K
+  Vector d1_, d2_;  ///< scales as numbers; d2 where its coordinates are logarithms
+  Matrix weights_;  ///< W = 1/d2^2 for a panel, a column a task
+  Matrix h_, k_;    ///< H and K
   double half_log_det_ = 0;
   Vector log_sums_;                                        ///< of |d2|, one a task
   GramSum weighted_, inner_sum_;                           ///< B'WB and B'g

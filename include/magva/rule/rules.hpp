@@ -16,9 +16,9 @@ class Basic {
  public:
   Basic(const RuleOptions& options, Index, Index) : options_(options) {}
   template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
+  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
     in_one_stage({x, gradient, out, kernel}, [&](Range r, Index task, const Panel& g) {
-      double* step = stretch(out, r).data;
+      double* step = out(r, task).data;
       over(g, [&](Index n, const double* gradients, Index k) {
         blend(n, options_.step, gradients, 0, gradients, step + k);
       });
@@ -39,13 +39,13 @@ class Momentum {
   Momentum(const RuleOptions& options, Index rows, Index cols)
       : options_(options), momentum_(large_zeros(rows, cols)) {}
   template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
+  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
     in_one_stage({x, gradient, out, kernel}, [&](Range r, Index task, const Panel& g) {
       double* momentum = stretch(momentum_, r).data;
       over(g, [&](Index n, const double* gradients, Index k) {
         blend(n, options_.decay, momentum + k, options_.step, gradients, momentum + k);
       });
-      std::copy_n(momentum, r.size() * x.cols(), stretch(out, r).data);
+      std::copy_n(momentum, r.size() * x.cols(), out(r, task).data);
       made(r, task);
     });
   }
@@ -95,7 +95,7 @@ class Rmsprop {
   Rmsprop(const RuleOptions& options, Index rows, Index cols)
       : options_(options), squares_(options.decay, rows, cols) {}
   template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
+  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
     squares_.start(x.cols());
     in_two_stages<M>(
         {x, gradient, out, kernel},
@@ -103,7 +103,7 @@ class Rmsprop {
         [&] { squares_.solve(kernel); },
         [&](Range r, Index task, const Panel& g) {
           const double* squares = squares_.project(x, r);
-          double* step = stretch(out, r).data;
+          double* step = out(r, task).data;
           over(g, [&](Index n, const double* gradients, Index k) {
             rmsprop_step(n, options_, gradients, squares + k, step + k);
           });
@@ -131,7 +131,7 @@ class Adadelta {
         started_(Matrix::Zero(1, 1)),
         of_steps_(rows, cols) {}
   template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
+  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
     if (!kFlat && started_(0) == 0)
       sweep(x.rows(), kernel.workers(), [&](Range r, Index) { remember(x, r); });
     started_(0) = 1;
@@ -144,7 +144,7 @@ class Adadelta {
         [&](Range r, Index task, const Panel& g) {
           const double* squares = squares_.project(x, r);
           const MutablePanel steps = stretch(steps_, r);
-          double* step = stretch(out, r).data;
+          double* step = out(r, task).data;
           over(g, [&](Index n, const double* gradients, Index k) {
             adadelta_step(n, options_, gradients, squares + k, steps.data + k, step + k);
           });

@@ -11,10 +11,10 @@ class RmspropStable {
   RmspropStable(const RuleOptions& options, Index rows, Index cols)
       : options_(options), squares_(large_zeros(rows, cols)) {}
   template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
+  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
     in_one_stage({x, gradient, out, kernel}, [&](Range r, Index task, const Panel& g) {
       double* squares = stretch(squares_, r).data;
-      double* step = stretch(out, r).data;
+      double* step = out(r, task).data;
       over(g, [&](Index n, const double* gradients, Index k) {
         rmsprop_stable_step(n, options_, gradients, squares + k, step + k);
       });
@@ -36,11 +36,11 @@ class AdadeltaStable {
   AdadeltaStable(const RuleOptions& options, Index rows, Index cols)
       : options_(options), squares_(large_zeros(rows, cols)), steps_(large_zeros(rows, cols)) {}
   template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
+  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
     in_one_stage({x, gradient, out, kernel}, [&](Range r, Index task, const Panel& g) {
       double* squares = stretch(squares_, r).data;
       double* steps = stretch(steps_, r).data;
-      double* step = stretch(out, r).data;
+      double* step = out(r, task).data;
       over(g, [&](Index n, const double* gradients, Index k) {
         adadelta_stable_step(n, options_, gradients, squares + k, steps + k, step + k);
       });
@@ -68,7 +68,7 @@ class Adam {
         of_gradient_(rows, cols),
         of_mean_(rows, cols) {}
   template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef out, TallSkinny& kernel, Made&& made) {
+  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
     powers_(0) *= options_.momentum;
     powers_(1) *= options_.decay;
     of_gradient_.start(x.cols());
@@ -89,7 +89,7 @@ class Adam {
         },
         [&](Range r, Index task, const Panel& g) {
           const MutablePanel mean = stretch(mean_, r);
-          const MutablePanel step = stretch(out, r);
+          const MutablePanel step = out(r, task);
           of_mean_.project(panel(x, r), mean, r);
           over(g, [&](Index n, const double* gradients, Index k) {
             if (gradients != step.data + k) std::copy_n(gradients, n, step.data + k);

@@ -27,11 +27,21 @@ void over(const Panel& g, Body&& body) {
   for (Index j = 0; j < g.cols; ++j) body(g.rows, g.col(j), j * g.rows);
 }
 
-/// `out` and the rules' memory are stretches. The gradient's rows are in `out` until a stage writes there.
+/// Where a rule writes V: a stretch of memory for all rows, or, where each panel is done with before the
+/// next, the task's scratch memory.
+struct Place {
+  MatrixRef memory;
+  TallSkinny* scratch;  ///< null where `memory` is used
+  MutablePanel operator()(Range r, Index task) {
+    return scratch != nullptr ? scratch->scratch_panel(r, memory.cols(), task) : stretch(memory, r);
+  }
+};
+
+/// The rules' memory is in stretches. The gradient's rows are in `out` until a stage writes there.
 struct Workplace {
   ConstMatrixRef x;
   GradientPanels& gradient;
-  MatrixRef out;
+  Place& out;
   TallSkinny& kernel;
 };
 
@@ -39,7 +49,7 @@ template <class Stage>
 void in_one_stage(Workplace at, Stage&& stage) {
   sweep(at.x.rows(), at.kernel.workers(), [&](Range r, Index task) {
     fetch_next(at.x, r);
-    stage(r, task, at.gradient.make(r, task, stretch(at.out, r)));
+    stage(r, task, at.gradient.make(r, task, at.out(r, task)));
   });
 }
 
@@ -55,7 +65,7 @@ void in_two_stages(Workplace at, First&& first, Solve&& solve, Last&& last) {
     solve();
     sweep(at.x.rows(), at.kernel.workers(), [&](Range r, Index task) {
       fetch_next(at.x, r);
-      last(r, task, at.gradient.made(r, as_const(stretch(at.out, r))));
+      last(r, task, at.gradient.made(r, as_const(at.out(r, task))));
     });
   }
 }
