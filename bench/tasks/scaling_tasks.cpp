@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <limits>
 #include <stdexcept>
 
 #include "magva/fit.hpp"
@@ -51,8 +52,11 @@ nlohmann::json doublings(RuleKind rule, int threads) {
   double last = 0;
   for (Index m = 1000; m <= 1'024'000; m *= 2) {
     const auto model = cheap_target(m);
-    Fitter fitter(model, rank_ten(rule, threads));
-    const double step = fastest(.5, [&] { fitter.step(); });
+    double step = std::numeric_limits<double>::infinity();
+    for (int fit = 0; fit < 2; ++fit) {  // which pages of memory a fit gets is a matter of luck
+      Fitter fitter(model, rank_ten(rule, threads));
+      step = std::min(step, fastest(.4, [&] { fitter.step(); }));
+    }
     nlohmann::json row{{"m", m}, {"step", step}};
     if (last > 0) row["ratio"] = step / last;
     out.push_back(std::move(row));

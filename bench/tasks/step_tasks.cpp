@@ -91,7 +91,7 @@ nlohmann::json step_over_gradient(const TaskProblem& problem) {
   nlohmann::json steps;
   const auto time = [&](FamilyKind family, RuleKind rule) {
     steps[fmt::format("{} {}", name(family), name(rule))] =
-        step_seconds(model, options_for(problem, family, rule, 1), kBudget / 2);
+        step_seconds(model, options_for(problem, family, rule, 1));
   };
   const double before = gradient_seconds(model, problem.theta, 1);
   time(FamilyKind::kMeanField, RuleKind::kAdadeltaStable);

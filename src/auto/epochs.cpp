@@ -81,7 +81,8 @@ bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
   const Vector now = log_weights(evaluator, base.mean, *here, draws);
   bool better = false;
   Vector best = now;
-  for (double ahead = 1; ahead <= constants::kFurthestProbe; ahead *= 2) {
+  double ahead = 1;
+  while (ahead <= constants::kFurthestProbe) {
     Iterate there{base.mean + ahead * (base.mean - from.mean),
                   combine(1 + ahead, base.covariance, -ahead, from.covariance)};
     const auto candidate = at(there);
@@ -96,6 +97,7 @@ bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
       better = true;
     }
     best = value;
+    ahead *= 2;
   }
   return better;
 }
