@@ -27,8 +27,8 @@ class FactorMatrix {
  private:
   Matrix factors_;
   Vector residual_;
-  Matrix scaled_;  // a
-  Eigen::LLT<Matrix> capacitance_;
+  Matrix scaled_;                                           // a
+  Eigen::LLT<Matrix> capacitance_{Matrix::Identity(1, 1)};  // copied even where there are no factors
   double log_det_ = 0;
 };
 
