@@ -21,6 +21,10 @@ struct Evaluation {
   Scratch& scratch;             ///< from this model's make_scratch, never shared by concurrent evaluations
   Workers& workers;             ///< threads that the model may use
   std::uint64_t iteration = 0;  ///< names the minibatch, where the model works on one
+  /// Column s + S/2 of theta mirrors column s, s < S/2, at a centre that all have in common. Of the gradients
+  /// the caller then needs only their sum and the difference of each two mirrored columns, and a model may
+  /// give others that agree in these.
+  bool mirrored = false;
 };
 
 /// An unnormalised log posterior density log h(theta) = log p(theta) + log p(x | theta).

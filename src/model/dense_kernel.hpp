@@ -44,17 +44,16 @@ class DenseKernel final : public DesignKernel {
 
   void multiply(const RowBlock& block, const double* packed, Index draws, double* eta,
                 Index stride) const override {
-    Index s = 0;
-    for (; s + kDrawTile <= draws; s += kDrawTile)
-      multiply_draws<4, kDrawTile>(block, packed + s * column_, eta + s * stride, stride);
-    for (; s < draws; ++s) multiply_draws<8, 1>(block, packed + s * column_, eta + s * stride, stride);
+    for_each_draw_tile(draws, [&](auto rows, auto wide, Index s) {
+      multiply_draws<rows, wide>(block, packed + s * column_, eta + s * stride, stride);
+    });
   }
 
   void accumulate(const RowBlock& block, const double* residual, Index stride, Index draws,
                   double* packed_gradient) const override {
     // A design that no cache holds is fetched a block ahead: rows are too short for the processor to see a
     // pattern, and it would otherwise compute and wait in turns.
-    constexpr Index kCacheBytes = Index{8} << 20U;
+    constexpr Index kCacheBytes = Index{1} << 20U;
     if (x_.rows * x_.stride * static_cast<Index>(sizeof(Scalar)) > kCacheBytes)
       accumulate_all<true>(block, residual, stride, draws, packed_gradient);
     else
@@ -76,6 +75,18 @@ class DenseKernel final : public DesignKernel {
   static void for_each_tile(Index rows, Tile&& tile, Index first = 0) {
     for (; first + R <= rows; first += R) tile(std::integral_constant<int, R>{}, first);
     if constexpr (R > 1) for_each_tile<R / 2>(rows, tile, first);
+  }
+
+  /// Calls tile(rows, wide, first draw): tiles of kDrawTile draws, one more in the last rather than a tile
+  /// for one draw alone.
+  template <class Tile>
+  static void for_each_draw_tile(Index draws, Tile&& tile) {
+    constexpr std::integral_constant<int, 4> rows;
+    Index s = 0;
+    for (; s + kDrawTile <= draws && draws - s != kDrawTile + 1; s += kDrawTile)
+      tile(rows, std::integral_constant<int, kDrawTile>{}, s);
+    if (draws - s == kDrawTile + 1) return tile(rows, std::integral_constant<int, kDrawTile + 1>{}, s);
+    for (; s < draws; ++s) tile(std::integral_constant<int, 8>{}, std::integral_constant<int, 1>{}, s);
   }
 
   /// Numbers that meet several draws are worth a register; for one draw they had better be an operand in
@@ -118,24 +129,22 @@ class DenseKernel final : public DesignKernel {
     for (int s = 0; s < S; ++s) std::copy_n(totals + s * R, R, eta + s * stride);
   }
 
-  template <bool Ahead>
+  template <bool Fetch>
   void accumulate_all(const RowBlock& block, const double* residual, Index stride, Index draws,
                       double* packed) const {
-    Index s = 0;
-    for (; s + kDrawTile <= draws; s += kDrawTile)
-      accumulate_draws<4, kDrawTile, Ahead>(block, residual + s * stride, stride, packed + s * column_);
-    for (; s < draws; ++s)
-      accumulate_draws<8, 1, Ahead>(block, residual + s * stride, stride, packed + s * column_);
-  }
-
-  template <int R, int S, bool Ahead>
-  void accumulate_draws(const RowBlock& block, const double* residual, Index stride, double* packed) const {
-    for_each_tile<R>(block.size, [&](auto rows, Index i) {
-      accumulate_tile<rows, S, Ahead>({x_, block, i}, residual + i, stride, packed);
+    for_each_draw_tile(draws, [&](auto rows, auto wide, Index s) {
+      accumulate_draws<rows, wide, Fetch>(block, residual + s * stride, stride, packed + s * column_);
     });
   }
 
-  template <int R, int S, bool Ahead>
+  template <int R, int S, bool Fetch>
+  void accumulate_draws(const RowBlock& block, const double* residual, Index stride, double* packed) const {
+    for_each_tile<R>(block.size, [&](auto rows, Index i) {
+      accumulate_tile<rows, S, Fetch>({x_, block, i}, residual + i, stride, packed);
+    });
+  }
+
+  template <int R, int S, bool Fetch>
   void accumulate_tile(const TileRows<R>& rows, const double* residual, Index stride, double* packed) const {
     const Index ahead = block_rows() * x_.stride;
     const Index end = x_.cols;
@@ -152,7 +161,7 @@ class DenseKernel final : public DesignKernel {
       P sums[S];
       unroll<S>([&](auto s) __attribute__((always_inline)) { sums[s] = load<P>(packed + s * column + j); });
       unroll<R>([&](auto r) __attribute__((always_inline)) {
-        if constexpr (Ahead) __builtin_prefetch(rows.at[r] + at + ahead, 0, 2);
+        if constexpr (Fetch) __builtin_prefetch(rows.at[r] + at + ahead, 0, 2);
         const P x = load_for<S>(rows.at[r] + at);
         unroll<S>([&](auto s) __attribute__((always_inline)) {
           sums[s] = multiply_add(x, weights[s * R + r], sums[s]);

@@ -21,7 +21,7 @@ template <class Family>
 class ElementwiseLikelihood : public Likelihood {
  public:
   void evaluate_block(const ResponseBlock& block, double* eta, Index stride, Index draws, const Shape* shapes,
-                      BlockSums* sums) const final {
+                      BlockSums* sums) const override {
     for (Index s = 0; s < draws; ++s) add_draw(block, eta + s * stride, shapes[s], sums[s]);
   }
 
@@ -44,6 +44,9 @@ class ElementwiseLikelihood : public Likelihood {
 
   bool has_nuisance() const final { return Family::kNuisance; }
 
+ protected:
+  static void add(Pack value, double* to) { store(to, load(to) + value); }
+
  private:
   const Family& family() const { return static_cast<const Family&>(*this); }
 
@@ -59,8 +62,6 @@ class ElementwiseLikelihood : public Likelihood {
       }
     }
   }
-
-  static void add(Pack value, double* to) { store(to, load(to) + value); }
 };
 
 }  // namespace magva::detail

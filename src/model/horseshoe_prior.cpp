@@ -147,6 +147,7 @@ class NoncentredHorseshoe final : public Horseshoe {
  public:
   using Horseshoe::Horseshoe;
   Index buffer_size() const override { return 2 * slopes() + 1; }
+  bool coefficients_are_coordinates() const override { return false; }
 
   const double* coefficients_at(const double* theta, double* buffer) const override {
     const Index q = slopes();

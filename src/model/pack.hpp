@@ -162,6 +162,18 @@ inline Pack inverse_root(Pack x) {
 #endif
 }
 
+/// 1 / x for x between 1e-300 and 1e300, to a unit in the last place. Not a number stays so.
+inline Pack inverse(Pack x) {
+#if defined(__AVX512F__)
+  // As in inverse_root(): a division keeps the multipliers waiting.
+  Pack y = _mm512_rcp14_pd(x);
+  for (int iteration = 0; iteration < 2; ++iteration) y = multiply_add(y, multiply_add(-x, y, fill(1.0)), y);
+  return y;
+#else
+  return 1. / x;
+#endif
+}
+
 /// Adjacent numbers first, then adjacent pairs, and so on: the order of add_up_each too.
 inline double add_up(double x) { return x; }
 inline double add_up(Pack x) {
@@ -186,7 +198,7 @@ template <int N, class F>
 template <int N, class P>
 [[gnu::always_inline]] inline void add_up_each(const P (&packs)[N], double* out) {
 #if defined(__AVX512F__)
-  if constexpr (std::is_same_v<P, Pack> && N % 8 == 0) {
+  if constexpr (std::is_same_v<P, Pack> && N % 4 == 0) {
     const auto pairs = [](Pack a, Pack b) {
       return __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
              __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
@@ -198,13 +210,19 @@ template <int N, class P>
       return __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
              __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
     };
+    const auto halves = [](Pack a, Pack b) {
+      return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+             __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    };
     unroll<N / 8>([&](auto group) __attribute__((always_inline)) {
       constexpr int i = 8 * group;
-      const Pack a = fours(std::integral_constant<int, i>{});
-      const Pack b = fours(std::integral_constant<int, i + 4>{});
-      store(out + i, __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
-                         __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15));
+      store(out + i,
+            halves(fours(std::integral_constant<int, i>{}), fours(std::integral_constant<int, i + 4>{})));
     });
+    if constexpr (N % 8 == 4) {
+      const Pack a = fours(std::integral_constant<int, N - 4>{});
+      store_some(out + N - 4, 4, halves(a, a));
+    }
     return;
   }
 #endif
@@ -212,22 +230,52 @@ template <int N, class P>
 }
 
 /// exp(x) by its power series around the nearest multiple of log 2: relative error below 2^-52. Results stay
-/// normal numbers: below -708 it is exp(-708), above 709 exp(709). Not a number stays so.
-inline Pack exp(Pack x) {
+/// normal numbers: below -708 it is exp(-708), above 709 exp(709). Not a number stays so. Each step of the
+/// series waits for the one before: several packs at once keep the processor busy meanwhile.
+template <int N>
+[[gnu::always_inline]] inline void exp_each(Pack (&x)[N]) {
   constexpr double kRound = 0x1.8p52;  // added, it leaves a whole number in the last bits
   constexpr double kLog2High = 0x1.62e42fefa0000p-1;
   constexpr double kLog2Low = 0x1.cf79abc9e3b3ap-40;
-  x = max(fill(-708.0), min(fill(709.0), x));
-  const Pack shifted = multiply_add(x, fill(1.0 / std::numbers::ln2), fill(kRound));
-  const Pack n = shifted - kRound;
-  const Pack r = multiply_add(n, fill(-kLog2Low), multiply_add(n, fill(-kLog2High), x));
-  Pack series = fill(1.0 / 6227020800.0);  // 1 / 13!
-  for (const double inverse_factorial :
-       {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0,
-        1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0})
-    series = multiply_add(series, r, fill(inverse_factorial));
-  const PackBits power = reinterpret_cast<PackBits>(shifted) << 52;
-  return reinterpret_cast<Pack>(reinterpret_cast<PackBits>(series) + power);
+  constexpr double kInverseFactorials[] = {1.0 / 6227020800.0,
+                                           1.0 / 479001600.0,
+                                           1.0 / 39916800.0,
+                                           1.0 / 3628800.0,
+                                           1.0 / 362880.0,
+                                           1.0 / 40320.0,
+                                           1.0 / 5040.0,
+                                           1.0 / 720.0,
+                                           1.0 / 120.0,
+                                           1.0 / 24.0,
+                                           1.0 / 6.0,
+                                           0.5,
+                                           1.0,
+                                           1.0};
+  Pack shifted[N];
+  Pack r[N];
+  Pack series[N];
+  unroll<N>([&](auto i) __attribute__((always_inline)) {
+    const Pack bounded = max(fill(-708.0), min(fill(709.0), x[i]));
+    shifted[i] = multiply_add(bounded, fill(1.0 / std::numbers::ln2), fill(kRound));
+    const Pack n = shifted[i] - kRound;
+    r[i] = multiply_add(n, fill(-kLog2Low), multiply_add(n, fill(-kLog2High), bounded));
+    series[i] = fill(kInverseFactorials[0]);
+  });
+  unroll<13>([&](auto k) __attribute__((always_inline)) {
+    unroll<N>([&](auto i) __attribute__((always_inline)) {
+      series[i] = multiply_add(series[i], r[i], fill(kInverseFactorials[k + 1]));
+    });
+  });
+  unroll<N>([&](auto i) __attribute__((always_inline)) {
+    const PackBits power = reinterpret_cast<PackBits>(shifted[i]) << 52;
+    x[i] = reinterpret_cast<Pack>(reinterpret_cast<PackBits>(series[i]) + power);
+  });
+}
+
+inline Pack exp(Pack x) {
+  Pack one[1] = {x};
+  exp_each(one);
+  return one[0];
 }
 
 /// log(x) for a positive normal x: its exponent, and 2 atanh((f - 1) / (f + 1)) by its power series for the

@@ -22,12 +22,15 @@ struct ResponseBlock {
   const double* response;
   const double* weight;
   Index rows;
+  bool unweighted = false;  ///< every weight is 1, or 0 where a row only fills up
 };
 
 /// One draw's sums over rows, in eight parts that are added up once all blocks are done: the rows i, i + 8,
 /// ... each.
 struct BlockSums {
+  BlockSums() { product.fill(1.0); }
   std::array<double, 8> log_likelihood{};
+  std::array<double, 8> product{};  ///< whose logarithm close() will subtract
   std::array<double, 8> nuisance_gradient{};
 };
 
@@ -56,6 +59,8 @@ class Likelihood {
   /// constant.
   virtual void evaluate_block(const ResponseBlock& block, double* eta, Index stride, Index draws,
                               const Shape* shapes, BlockSums* sums) const = 0;
+  /// Called for each draw's sums after the last block.
+  virtual void close(BlockSums& /*sums*/) const {}
   /// log p(y_i | eta_i), constants included; `eta` is overwritten.
   virtual void log_density(ConstVectorRef response, VectorRef eta, const Shape& shape) const = 0;
 

@@ -22,6 +22,8 @@ class CoefficientPrior {
 
   /// The coefficients at theta: theta itself where they are its first coordinates, else a part of `buffer`.
   virtual const double* coefficients_at(const double* theta, double* /*buffer*/) const { return theta; }
+  /// Whether they are linear in theta.
+  virtual bool coefficients_are_coordinates() const { return true; }
   /// On entry `gradient` starts with the derivative of the log likelihood by the coefficients; on return it
   /// holds that of log likelihood + log prior by all coordinates. `buffer` is as coefficients_at left it.
   /// Returns the log prior density, Jacobians and constants included.

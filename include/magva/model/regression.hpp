@@ -68,6 +68,7 @@ class Regression final : public Model {
   Index rows_;
   Vector response_;  // filled up with zeros to a multiple of 8, as are the weights
   Vector weight_;
+  bool unweighted_ = false;
   std::vector<std::string> names_;
   double constant_;  // of the log likelihood of all rows
   std::shared_ptr<const detail::DesignKernel> kernel_;
