@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "fit_state.hpp"
+#include "iteration_sweeps.hpp"
 #include "magva/error.hpp"
 #include "magva/large_matrix.hpp"
 
@@ -98,23 +99,37 @@ void Fitter::State::set_whitening(const Whitening& to) {
 
 void Fitter::State::draw_noise() {
   const Noise source(options.seed, NoiseStream::kFit);
-  const auto t = static_cast<std::uint64_t>(iteration);
-  if (!options.antithetic) {
-    source.fill(t, 0, noise, *workers);
-    return;
-  }
-  const Index half = options.draws / 2;
-  source.fill(t, 0, noise.leftCols(half), *workers);
-  noise.rightCols(half) = -noise.leftCols(half);
+  const Index own = options.antithetic ? options.draws / 2 : options.draws;
+  source.fill(static_cast<std::uint64_t>(iteration), 0, noise.leftCols(own), *workers);
+  if (own < options.draws) noise.rightCols(own) = -noise.leftCols(own);
+}
+
+void Fitter::State::draw_noise_rows(std::int64_t for_iteration, Range rows) {
+  const Noise source(options.seed, NoiseStream::kFit);
+  const Index own = options.antithetic ? options.draws / 2 : options.draws;
+  for (Index s = 0; s < own; ++s)
+    source.fill_rows(static_cast<std::uint64_t>(for_iteration), static_cast<std::uint32_t>(s), rows,
+                     noise.col(s).data());
+  for (Index s = own; s < options.draws; ++s)
+    noise.col(s).segment(rows.begin, rows.size()) = -noise.col(s - own).segment(rows.begin, rows.size());
+}
+
+void Fitter::State::draw() {
+  draw_noise();
+  family->prepare_and_draw(noise, theta);
 }
 
 void Fitter::State::evaluate_model() {
-  family->prepare_and_draw(noise, theta);
   if (whitened)
     for (Index s = 0; s < theta.cols(); ++s)
       theta.col(s) = whitening.centre + whitening.scale.cwiseProduct(theta.col(s));
-  Evaluation evaluation{*scratch, *workers, static_cast<std::uint64_t>(iteration)};
+  Evaluation evaluation{*scratch, *workers, static_cast<std::uint64_t>(iteration), options.antithetic};
   model.evaluate(theta, log_density, gradient, evaluation);
+  if (evaluation.mirrored && !(log_density.allFinite() && gradient.allFinite())) {
+    // A draw without a gradient is left out, and its mirrored one not.
+    evaluation.mirrored = false;
+    model.evaluate(theta, log_density, gradient, evaluation);
+  }
   if (whitened)
     for (Index s = 0; s < gradient.cols(); ++s) gradient.col(s).array() *= whitening.scale.array();
 }
@@ -159,16 +174,20 @@ void Fitter::State::update_blocks_naturally() {
   for (std::size_t b = 0; b < updates.size(); ++b) update_block(b);
 }
 
+void Fitter::State::update_blocks_by_rows(RowwiseFamily& rows) {
+  const std::size_t factors = rows.factor_block();
+  rows.start_gradient(noise, weight, options.estimator, gradient);
+  Sweeps sweeps(*this, rows);
+  drawn =
+      updates[factors]->step(family->blocks()[factors].value, sweeps, step_scale(), work[factors], *kernel);
+  sweeps.finish(drawn);
+}
+
 void Fitter::State::update_blocks() {
   if (options.natural_mean) return update_blocks_naturally();
-  GradientPanels* panels = family->start_gradient(noise, weight, options.estimator, gradient);
-  const std::size_t factors = family->factor_block();
-  if (panels != nullptr) {
-    updates[factors]->step(family->blocks()[factors].value, *panels, step_scale(), work[factors], *kernel);
-    family->finish_gradient();
-  }
-  for (std::size_t b = 0; b < updates.size(); ++b)
-    if (panels == nullptr || b != factors) update_block(b);
+  if (RowwiseFamily* rows = family->by_rows()) return update_blocks_by_rows(*rows);
+  family->gradient(noise, weight, options.estimator, gradient);
+  for (std::size_t b = 0; b < updates.size(); ++b) update_block(b);
 }
 
 void Fitter::State::average_blocks() {
@@ -206,10 +225,11 @@ Fitter& Fitter::operator=(Fitter&&) noexcept = default;
 
 IterationView Fitter::step() {
   State& s = *state_;
-  s.draw_noise();
+  if (!s.drawn) s.draw();
+  s.drawn = false;
   s.evaluate_model();
   s.weigh_draws();
-  if (s.healthy() && s.iteration % kGoodEvery == 0) s.keep_good_blocks();
+  if (s.iteration % kGoodEvery == 0 && s.healthy()) s.keep_good_blocks();
   if (s.rejected_in_a_row == 0) s.update_blocks();
   s.average_blocks();
   ++s.iteration;
@@ -258,7 +278,10 @@ FitResult Fitter::result(StopReason reason, std::string evidence) const {
 }
 
 void Fitter::set_step_scale(double scale) { state_->scale = scale; }
-Family& Fitter::family() { return *state_->family; }
+Family& Fitter::family() {
+  state_->drawn = false;
+  return *state_->family;
+}
 const FitOptions& Fitter::options() const { return state_->options; }
 const Whitening& Fitter::whitening() const { return state_->whitening; }
 std::int64_t Fitter::iteration() const { return state_->iteration; }

@@ -13,7 +13,7 @@ namespace magva {
 namespace {
 
 constexpr const char* kKind = "checkpoint";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;  // 1 had the rules' memory in other panels
 
 /// Writes or reads a field: one list of the fields serves both ways.
 struct Put {

@@ -9,12 +9,18 @@ namespace magva {
 struct Fitter::State {
   State(const Model& model, const FitOptions& options, const Whitening& whitening, ConstVectorRef start);
 
+  class Sweeps;
+
   void set_whitening(const Whitening& to);
   void draw_noise();
+  /// The same for some of its rows and any iteration.
+  void draw_noise_rows(std::int64_t for_iteration, Range rows);
+  void draw();
   void evaluate_model();
   void weigh_draws();
   void update_blocks();
   void update_blocks_naturally();
+  void update_blocks_by_rows(RowwiseFamily& rows);
   void update_block(std::size_t b);
   void average_blocks();
   void keep_good_blocks();
@@ -46,6 +52,7 @@ struct Fitter::State {
   std::vector<Block> good;     // the last blocks known to be finite
 
   Matrix noise, theta, gradient;  // a column a draw
+  bool drawn = false;             // `noise` and `theta` are those of this iteration already
   Vector log_density, weight;
   std::vector<Matrix> work;  // one a block
 };

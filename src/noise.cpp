@@ -46,11 +46,18 @@ void Noise::fill_rows(std::uint64_t iteration, std::uint32_t draw, Range rows, d
                                PackWords{} + static_cast<std::uint32_t>(iteration), PackWords{} + high}};
   const auto key_low = static_cast<std::uint32_t>(seed_);
   const auto key_high = static_cast<std::uint32_t>(seed_ >> 32U);
-  for (Index first = rows.begin; first < rows.end; first += 2 * kWidth<Pack>) {
+  const auto pairs = [&] {
     const detail::PhiloxWords bits = detail::philox(counter, key_low, key_high);
-    const Pack u = detail::uniform(bits.word[0], bits.word[1]);
-    const Pack v = detail::uniform(bits.word[2], bits.word[3]);
-    store_pairs(detail::box_muller(u, v), rows.end - first, column + first);
+    return detail::box_muller(detail::uniform(bits.word[0], bits.word[1]),
+                              detail::uniform(bits.word[2], bits.word[3]));
+  };
+  Index first = rows.begin;
+  if (first % 2 == 1 && first < rows.end) {
+    column[first++] = pairs().second[0];
+    counter.word[0] += 1;
+  }
+  for (; first < rows.end; first += 2 * kWidth<Pack>) {
+    store_pairs(pairs(), rows.end - first, column + first);
     counter.word[0] += static_cast<std::uint64_t>(kWidth<Pack>);
   }
 }

@@ -18,10 +18,22 @@ void GramSum::start(Index p, Index k) {
   sums_.head(p * k * tasks_).setZero();
 }
 
-void GramSum::add(const Panel& a, const Panel& b, Index task) { detail::add_gram(a, b, of(task)); }
+void GramSum::add(const Panel& a, const Panel& b, Index task) {
+  Ahead nothing;
+  add(a, b, task, nothing);
+}
+
+void GramSum::add(const Panel& a, const Panel& b, Index task, Ahead& ahead) {
+  detail::add_gram(a, b, of(task), ahead);
+}
 
 void GramSum::add_symmetric(const Panel& a, const Panel& b, Index task) {
-  detail::add_upper_gram(a, b, of(task));
+  Ahead nothing;
+  add_symmetric(a, b, task, nothing);
+}
+
+void GramSum::add_symmetric(const Panel& a, const Panel& b, Index task, Ahead& ahead) {
+  detail::add_upper_gram(a, b, of(task), ahead);
 }
 
 MatrixRef GramSum::total() {
@@ -35,10 +47,10 @@ void GramSum::subtract_product(const Panel& x, const MutablePanel& v) const {
 }
 
 void combine(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
-             const MutablePanel& scratch) {
-  if (detail::combine_in_place(x, left, v, right)) return;
-  detail::multiply(1, as_const(x), left, 0, scratch);
-  detail::multiply(1, v, right, 1, scratch);
+             const MutablePanel& scratch, Ahead& ahead) {
+  if (detail::combine_in_place(x, left, v, right, ahead)) return;
+  detail::multiply(1, as_const(x), left, 0, scratch, ahead);
+  detail::multiply(1, v, right, 1, scratch, ahead);
   for (Index j = 0; j < x.cols; ++j) std::copy_n(scratch.col(j), x.rows, x.col(j));
 }
 

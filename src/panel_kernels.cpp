@@ -88,24 +88,27 @@ void multiply_rest(double alpha, const Panel& a, Index row, ConstMatrixRef small
 
 }  // namespace
 
-void add_gram(const Panel& a, const Panel& b, double* sums) {
+void add_gram(const Panel& a, const Panel& b, double* sums, Ahead& ahead) {
   for_each_tile(b.cols, [&](auto wide, Index j) {
     for_each_tile(a.cols, [&](auto high, Index i) {
       gram_tile<high, wide>(a.col(i), a.stride, b.col(j), b.stride, a.rows, sums + i + j * a.cols, a.cols);
+      ahead.some();
     });
   });
 }
 
-void add_upper_gram(const Panel& a, const Panel& b, double* sums) {
+void add_upper_gram(const Panel& a, const Panel& b, double* sums, Ahead& ahead) {
   for_each_tile(b.cols, [&](auto wide, Index j) {
     for_each_tile(a.cols, [&](auto high, Index i) {
-      if (i < j + wide)
-        gram_tile<high, wide>(a.col(i), a.stride, b.col(j), b.stride, a.rows, sums + i + j * a.cols, a.cols);
+      if (i >= j + wide) return;
+      gram_tile<high, wide>(a.col(i), a.stride, b.col(j), b.stride, a.rows, sums + i + j * a.cols, a.cols);
+      ahead.some();
     });
   });
 }
 
-void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out) {
+void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out,
+              Ahead& ahead) {
   const Index packs = a.rows / kWidth<Pack>;
   const Index stride = small.outerStride();
   for_each_tile(packs, [&](auto tall, Index pack) {
@@ -113,6 +116,7 @@ void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, c
     for_each_tile(small.cols(), [&](auto wide, Index j) {
       multiply_tile<tall, wide>(alpha, a.data + row, a.stride, a.cols, small.data() + j * stride, stride,
                                 beta, out.col(j) + row, out.stride);
+      ahead.some();
     });
   });
   const Index done = packs * kWidth<Pack>;
@@ -122,7 +126,8 @@ void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, c
 namespace {
 
 template <int J>
-void combine_columns(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right) {
+void combine_columns(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
+                     Ahead& ahead) {
   constexpr Index kPack = kWidth<Pack>;
   for_each_tile(x.rows / kPack, [&](auto tall, Index pack) {
     constexpr int R = tall;
@@ -136,23 +141,44 @@ void combine_columns(const MutablePanel& x, ConstMatrixRef left, const Panel& v,
         store(rows + j * x.stride + r * kPack, acc[j * R + r]);
       });
     });
+    ahead.some();
   });
 }
 
 }  // namespace
 
-bool combine_in_place(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right) {
+bool combine_in_place(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
+                      Ahead& ahead) {
   if (x.rows % kWidth<Pack> != 0) return false;
-  if (x.cols == 1) combine_columns<1>(x, left, v, right);
-  if (x.cols == 2) combine_columns<2>(x, left, v, right);
-  if (x.cols == 3) combine_columns<3>(x, left, v, right);
-  if (x.cols == 4) combine_columns<4>(x, left, v, right);
+  if (x.cols == 1) combine_columns<1>(x, left, v, right, ahead);
+  if (x.cols == 2) combine_columns<2>(x, left, v, right, ahead);
+  if (x.cols == 3) combine_columns<3>(x, left, v, right, ahead);
+  if (x.cols == 4) combine_columns<4>(x, left, v, right, ahead);
   return x.cols <= 4;
+}
+
+void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out) {
+  Ahead nothing;
+  multiply(alpha, a, small, beta, out, nothing);
 }
 
 void scale_rows(const Panel& a, const double* w, const MutablePanel& out) {
   for (Index j = 0; j < a.cols; ++j)
     by_packs(a.rows, [&](auto pack) { pack.put(out.col(j), pack.get(a.col(j)) * pack.get(w)); });
+}
+
+void copy_past_caches(const double* from, Index n, double* to) {
+#if defined(__AVX512F__)
+  constexpr std::uintptr_t kLine = 64;
+  Index done = 0;
+  if (reinterpret_cast<std::uintptr_t>(to) % kLine == 0) {
+    for (; done + kWidth<Pack> <= n; done += kWidth<Pack>) _mm512_stream_pd(to + done, load(from + done));
+    _mm_sfence();  // other threads see it when they see that this task has ended
+  }
+  std::copy(from + done, from + n, to + done);
+#else
+  std::copy_n(from, n, to);
+#endif
 }
 
 double sum_of_logs(const double* x, Index n) {

@@ -22,6 +22,14 @@ class GradientPanels {
   virtual Panel make(Range rows, Index task, const MutablePanel& place) = 0;
   /// Where the rows are that were made in `place`.
   virtual Panel made(Range, const Panel& place) { return place; }
+  /// Adds what make() will need for these rows.
+  virtual void look_ahead_to_make(Range, Ahead&) {}
+  /// An update that writes x in a sweep after those that need the gradient says so: before that sweep, and
+  /// when these rows of x have their next values, in the order of sweep_back().
+  virtual void all_made() {}
+  virtual void wrote(Range, Index /*task*/) {}
+  /// Adds what wrote() will need for these rows.
+  virtual void look_ahead_to_wrote(Range, Ahead&) {}
 };
 
 class StoredGradient final : public GradientPanels {
@@ -34,19 +42,35 @@ class StoredGradient final : public GradientPanels {
   ConstMatrixRef gradient_;
 };
 
+/// The update of a block whose rows do not know of each other. A step is start(), then each row once, by
+/// several threads at once, then finish().
+class RowUpdate {
+ public:
+  virtual ~RowUpdate() = default;
+  virtual void start(ConstMatrixRef x, TallSkinny& kernel) = 0;
+  /// `gradient` are these rows' of the gradient, and are overwritten. They have no gaps between them.
+  virtual void step_rows(MatrixRef x, Range rows, Index task, const MutablePanel& gradient, double scale) = 0;
+  virtual void finish(TallSkinny& kernel) = 0;
+};
+
 /// A rule on a manifold, with its state, behind one virtual call a step.
 class BlockUpdate {
  public:
   virtual ~BlockUpdate() = default;
   /// x <- R_x(scale U), where U is the rule's direction for this gradient: scale > 0 ascends, scale < 0
   /// descends. The step is always finite: what overflowed is dropped, with the memory that caused it. `work`
-  /// is memory of the shape of x, and holds nothing of use afterwards.
-  virtual void step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work,
+  /// is memory of the shape of x, and holds nothing of use afterwards. True where the gradient was told of
+  /// every row that was written.
+  virtual bool step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work,
                     TallSkinny& kernel) = 0;
   void step(MatrixRef x, ConstMatrixRef gradient, double scale, MatrixRef work, TallSkinny& kernel) {
     StoredGradient stored(gradient);
     step(x, stored, scale, work, kernel);
   }
+  /// Adds its memory of these rows.
+  virtual void look_ahead(Range rows, Ahead& ahead) = 0;
+  /// Null on curved manifolds.
+  virtual RowUpdate* by_rows() { return nullptr; }
   virtual double violation(ConstMatrixRef x, TallSkinny& kernel) const = 0;
   /// All that must be saved for a resumed run to equal an uninterrupted one.
   virtual std::vector<Matrix*> state() = 0;

@@ -28,10 +28,10 @@ class Noise {
   void fill(std::uint64_t iteration, std::uint32_t first_draw, MatrixRef out) const;
   /// The same bits, spread over threads.
   void fill(std::uint64_t iteration, std::uint32_t first_draw, MatrixRef out, Workers& workers) const;
-
- private:
+  /// The same bits, these coordinates of one draw alone: coordinate i goes to column[i].
   void fill_rows(std::uint64_t iteration, std::uint32_t draw, Range rows, double* column) const;
 
+ private:
   std::uint64_t seed_;
   NoiseStream stream_;
 };

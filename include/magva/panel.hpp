@@ -3,6 +3,7 @@
 // cache. One sweep over the panels of a matrix does as many operations as possible on each.
 #include <algorithm>
 
+#include "magva/ahead.hpp"
 #include "magva/types.hpp"
 #include "magva/workers.hpp"
 
@@ -45,8 +46,10 @@ class GramSum {
   GramSum(Index rows, Index p, Index k) : sums_(p * k * row_tasks(rows)), tasks_(row_tasks(rows)) {}
   void start(Index p, Index k);
   void add(const Panel& a, const Panel& b, Index task);
+  void add(const Panel& a, const Panel& b, Index task, Ahead& ahead);
   /// Where A' B is known to be symmetric.
   void add_symmetric(const Panel& a, const Panel& b, Index task);
+  void add_symmetric(const Panel& a, const Panel& b, Index task, Ahead& ahead);
   /// Adds the tasks up. Valid until the next start().
   MatrixRef total();
   MatrixRef symmetric_total();
@@ -64,30 +67,46 @@ class GramSum {
 
 /// x <- x L + v R; `scratch` has the shape of x.
 void combine(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
-             const MutablePanel& scratch);
+             const MutablePanel& scratch, Ahead& ahead);
 
 inline constexpr Index kPanelRows = 128;
 
-/// Asks for the panel that a sweep comes to next, while this one is worked on: the columns' pieces are too
-/// short for the processor to see where they go on.
-inline void fetch_next(ConstMatrixRef x, Range rows) {
-  constexpr Index kLine = 8;                  // numbers in a cache line
-  constexpr Index kCached = Index{1} << 15U;  // numbers that stay in cache from one sweep to the next
-  if (x.size() < kCached) return;
-  const Index end = std::min(rows.end + rows.size(), x.rows());
-  for (Index j = 0; j < x.cols(); ++j)
-    for (Index i = rows.end; i < end; i += kLine)
-      __builtin_prefetch(x.data() + i + j * x.outerStride(), 0, 2);
+/// The panel after this one, and the one before it; of no rows where there is none.
+inline Range following(Range panel, Index rows) {
+  return {panel.end, std::min(panel.end + kPanelRows, rows)};
+}
+inline Range preceding(Range panel) { return {std::max<Index>(0, panel.begin - kPanelRows), panel.begin}; }
+
+inline void add(Ahead& ahead, const Panel& coming) {
+  for (Index j = 0; j < coming.cols; ++j) ahead.add(coming.col(j), coming.rows);
 }
 
-/// Calls body(rows, task) for every panel, tasks spread over the threads.
+/// Which panels a task has, by number, and the rows of one.
+inline Range task_panels(Index rows, Index task) {
+  return piece((rows + kPanelRows - 1) / kPanelRows, row_tasks(rows), task);
+}
+inline Range panel_rows(Index panel, Index rows) {
+  return {panel * kPanelRows, std::min((panel + 1) * kPanelRows, rows)};
+}
+
+/// Calls body(rows, task) for every panel, tasks spread over the threads. Panels begin at multiples of their
+/// size: a pack of numbers that crosses a cache line takes two loads.
 template <class Body>
 void sweep(Index rows, Workers& workers, Body&& body) {
+  workers.run(row_tasks(rows), [&](Index task) {
+    const Range panels = task_panels(rows, task);
+    for (Index k = panels.begin; k < panels.end; ++k) body(panel_rows(k, rows), task);
+  });
+}
+
+/// From the last panel to the first: after a sweep, it begins with what the caches still hold.
+template <class Body>
+void sweep_back(Index rows, Workers& workers, Body&& body) {
   const Index tasks = row_tasks(rows);
-  workers.run(tasks, [&](Index task) {
-    const Range all = piece(rows, tasks, task);
-    for (Index begin = all.begin; begin < all.end; begin += kPanelRows)
-      body(Range{begin, std::min(begin + kPanelRows, all.end)}, task);
+  workers.run(tasks, [&](Index before_last) {
+    const Index task = tasks - 1 - before_last;
+    const Range panels = task_panels(rows, task);
+    for (Index k = panels.end; k-- > panels.begin;) body(panel_rows(k, rows), task);
   });
 }
 

@@ -57,6 +57,7 @@ LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws,
       d1_(Vector::Ones(rank_)),
       d2_(options.scales == ScaleCoordinates::kLog ? dimension : 0),
       weights_(kPanelRows, row_tasks(dimension)),
+      beside_(2 * kPanelRows, row_tasks(dimension)),
       h_(rank_, rank_),
       k_(rank_, rank_),
       log_sums_(row_tasks(dimension)),
@@ -131,7 +132,7 @@ void LowRank::finish_covariance() {
 
 void LowRank::prepare() {
   start_covariance();
-  sweep(dimension(), kernel_.workers(), [&](Range r, Index task) { prepare_panel(r, task); });
+  sweep_back(dimension(), kernel_.workers(), [&](Range r, Index task) { prepare_panel(r, task); });
   finish_covariance();
 }
 
@@ -140,34 +141,56 @@ void LowRank::scale_noise(ConstMatrixRef noise) {
     for (Index j = 0; j < rank_; ++j) scaled_noise_(j, s) = d1_(j) * noise(j, s);
 }
 
-void LowRank::draw_panel(ConstMatrixRef noise, MatrixRef phi, Range r) {
+void LowRank::set_draws(ConstMatrixRef noise, MatrixRef phi) {
+  scale_noise(noise);
+  draws_ = {panel(noise, {rank_, noise.rows()}), mutable_panel(phi, {0, phi.rows()})};
+}
+
+void LowRank::draw_panel(Range r) {
+  const auto& [epsilons, phi] = draws_;
   const double* mean = mu().data() + r.begin;
   const double* d2 = residual_sds().data() + r.begin;
-  for (Index s = 0; s < noise.cols(); ++s) {
-    const double* epsilon = &noise.coeffRef(rank_ + r.begin, s);
-    double* out = &phi.coeffRef(r.begin, s);
+  for (Index s = 0; s < phi.cols; ++s) {
+    const double* epsilon = epsilons.col(s) + r.begin;
+    double* out = phi.col(s) + r.begin;
     by_packs(r.size(), [&](auto pack) {
       pack.put(out, multiply_add(pack.get(d2), pack.get(epsilon), pack.get(mean)));
     });
   }
   if (rank_ > 0)
-    detail::multiply(1, panel(factors(), r), scaled_noise_.leftCols(noise.cols()), 1, mutable_panel(phi, r));
+    detail::multiply(1, panel(factors(), r), scaled_noise_.leftCols(phi.cols), 1,
+                     {phi.data + r.begin, phi.stride, r.size(), phi.cols});
 }
 
 void LowRank::draw(ConstMatrixRef noise, MatrixRef phi) {
-  scale_noise(noise);
-  sweep(dimension(), kernel_.workers(), [&](Range r, Index) { draw_panel(noise, phi, r); });
+  set_draws(noise, phi);
+  sweep(dimension(), kernel_.workers(), [&](Range r, Index) { draw_panel(r); });
+}
+
+void LowRank::start_draw(ConstMatrixRef noise, MatrixRef phi) {
+  start_covariance();
+  set_draws(noise, phi);
+}
+
+void LowRank::draw_rows(Range r, Index task) {
+  prepare_panel(r, task);
+  draw_panel(r);
+}
+
+void LowRank::look_ahead_to_factors(Range r, Index task) {
+  Ahead& ahead = kernel_.ahead(task);
+  ahead.clear();
+  add(ahead, panel(factors(), preceding(r)));
+  ahead.all();
 }
 
 void LowRank::prepare_and_draw(ConstMatrixRef noise, MatrixRef phi) {
-  start_covariance();
-  scale_noise(noise);
-  sweep(dimension(), kernel_.workers(), [&](Range r, Index task) {
-    if (rank_ > 0) fetch_next(factors(), r);
-    prepare_panel(r, task);
-    draw_panel(noise, phi, r);
+  start_draw(noise, phi);
+  sweep_back(dimension(), kernel_.workers(), [&](Range r, Index task) {
+    if (rank_ > 0) look_ahead_to_factors(r, task);
+    draw_rows(r, task);
   });
-  finish_covariance();
+  finish_draw();
 }
 
 double LowRank::entropy() const {
@@ -205,8 +228,8 @@ void LowRank::add_path_term(ConstMatrixRef noise, MatrixRef model_gradient) {
   }
 }
 
-void LowRank::begin_panels(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
-                           MatrixRef model_gradient) {
+void LowRank::start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                             MatrixRef model_gradient) {
   const Index draws = model_gradient.cols();
   if (estimator == Estimator::kPath) add_path_term(noise, model_gradient);
   for (Index s = 0; s < draws; ++s)
@@ -225,8 +248,8 @@ Panel LowRank::make(Range r, Index task, const MutablePanel& of_factors) {
   const auto epsilon = [&](Index s) { return parts_.epsilon.col(s) + r.begin; };
   const auto model = [&](Index s) { return parts_.model.col(s) + r.begin; };
   const double* d2 = residual_sds().data() + r.begin;
-  double* of_mean = blocks_[0].gradient.data() + r.begin;
-  double* of_residual = residual_block().gradient.data() + r.begin;
+  double* of_mean = made_beside(0, r, task).data;
+  double* of_residual = made_beside(1, r, task).data;
   // Where there are no factors, any panel without columns will do.
   Panel b = panel(blocks_[factor_block_].value, r);
   b.cols = rank_;
@@ -285,24 +308,16 @@ void LowRank::finish_gradient() {
   if (scale_block_ != 0) factor_scale_gradient();
 }
 
-GradientPanels* LowRank::start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
-                                        MatrixRef model_gradient) {
-  if (rank_ > 0) {
-    begin_panels(noise, weight, estimator, model_gradient);
-    return this;
-  }
-  gradient(noise, weight, estimator, model_gradient);
-  return nullptr;
-}
-
 void LowRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                        MatrixRef model_gradient) {
-  begin_panels(noise, weight, estimator, model_gradient);
+  start_gradient(noise, weight, estimator, model_gradient);
   MatrixRef of_factors = blocks_[factor_block_].gradient;
   sweep(dimension(), kernel_.workers(), [&](Range r, Index task) {
     MutablePanel rows = mutable_panel(of_factors, r);
     rows.cols = rank_;
     make(r, task, rows);
+    for (std::size_t b : {0, 1})
+      std::copy_n(made_beside(b, r, task).data, r.size(), blocks_[b].gradient.data() + r.begin);
   });
   finish_gradient();
 }

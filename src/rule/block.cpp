@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../panel_kernels.hpp"
 #include "magva/manifold/euclidean.hpp"
 #include "magva/manifold/fixed_rank.hpp"
 #include "magva/manifold/grassmann.hpp"
@@ -15,59 +16,40 @@ namespace {
 
 void clear_non_finite(MatrixRef x) { x = x.array().isFinite().select(x, 0); }
 
+constexpr Index kCached = Index{1} << 15U;        // numbers that stay in cache from one sweep to the next
+constexpr Index kBeyondCaches = Index{1} << 20U;  // numbers that do not, with the rule's memory beside them
+
+/// Looks ahead to these rows of x, and to what `add_more` adds.
+template <class AddMore>
+void look_ahead_to(Range next, ConstMatrixRef x, Ahead& ahead, AddMore&& add_more) {
+  ahead.clear();
+  if (x.size() < kCached) return;
+  add(ahead, panel(x, next));
+  add_more();
+}
+
+/// What flat and curved blocks have in common.
 template <class Rule, Manifold M>
-class RuleOnManifold final : public BlockUpdate {
+class RuleOnManifold : public BlockUpdate {
  public:
   RuleOnManifold(const RuleOptions& options, Index rows, Index cols)
-      : rule_(options, rows, cols), step_(rows, cols), finite_(static_cast<std::size_t>(row_tasks(rows))) {}
-
-  void step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work,
-            TallSkinny& kernel) override {
-    if (x.cols() == 0) return;
-    if constexpr (M::geometry == Geometry::kFlat)
-      step_flat(x, gradient, scale, work, kernel);
-    else
-      step_curved(x, gradient, scale, work, kernel);
-  }
+      : rule_(options, rows, cols),
+        step_(rows, cols),
+        rows_(rows),
+        finite_(static_cast<std::size_t>(row_tasks(rows))) {}
   using BlockUpdate::step;
+  void look_ahead(Range r, Ahead& ahead) override {
+    for (Matrix* memory : rule_.state())
+      if (memory->rows() == rows_) ahead.add(stretch(*memory, r).data, r.size() * memory->cols());
+  }
   double violation(ConstMatrixRef x, TallSkinny& kernel) const override { return M{}.violation(x, kernel); }
   std::vector<Matrix*> state() override {
     const auto all = rule_.state();
     return {all.begin(), all.end()};
   }
 
- private:
-  void step_flat(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work, TallSkinny& kernel) {
-    std::fill(finite_.begin(), finite_.end(), true);
-    rule::Place out{work, &kernel};
-    rule_.direction(x, gradient, out, kernel,
-                    [&](Range r, Index task) { add_tangent(x, r, task, scale, out(r, task)); });
-    drop_non_finite_memory();
-  }
-
-  void step_curved(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work, TallSkinny& kernel) {
-    step_.start(x.cols());
-    const Eigen::Ref<const Matrix> point(x);
-    rule::Place out{work, nullptr};
-    rule_.direction(point, gradient, out, kernel, [&](Range r, Index task) {
-      step_.measure(panel(point, r), as_const(stretch(work, r)), task);
-    });
-    if (!step_.solve(scale, kernel)) return retract_plainly(x, scale, work, kernel);
-    sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
-      fetch_next(point, r);
-      rule_.settle(point, r, step_);
-      step_.combine(mutable_panel(x, r), as_const(stretch(work, r)), kernel.scratch_panel(r, x.cols(), task));
-    });
-  }
-
-  /// Without what is not finite in the step.
-  void retract_plainly(MatrixRef x, double scale, MatrixRef work, TallSkinny& kernel) {
-    std::fill(finite_.begin(), finite_.end(), true);
-    sweep(x.rows(), kernel.workers(),
-          [&](Range r, Index task) { add_tangent(x, r, task, scale, stretch(work, r)); });
-    drop_non_finite_memory();
-    if constexpr (M::geometry == Geometry::kOrthonormal) kernel.polar(x, x);
-  }
+ protected:
+  void expect_finite() { std::fill(finite_.begin(), finite_.end(), true); }
 
   /// x <- x + scale P(v) for these rows.
   void add_tangent(MatrixRef x, Range r, Index task, double scale, const MutablePanel& v) {
@@ -87,28 +69,171 @@ class RuleOnManifold final : public BlockUpdate {
 
   Rule rule_;
   TangentStep<M> step_;
+
+ private:
+  Index rows_;
   std::vector<char> finite_;  // one a task
 };
+
+template <class Rule, Manifold M>
+class FlatUpdate final : public RuleOnManifold<Rule, M>, public RowUpdate {
+ public:
+  using RuleOnManifold<Rule, M>::RuleOnManifold;
+
+  bool step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef, TallSkinny& kernel) override {
+    start(x, kernel);
+    sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
+      Ahead& ahead = kernel.ahead(task);
+      look_ahead_to(following(r, x.rows()), x, ahead, [] {});
+      ahead.all();
+      const MutablePanel v = kernel.scratch_panel(r, x.cols(), task);
+      step_panel(x, r, task, gradient.make(r, task, v), v, scale);
+    });
+    finish(kernel);
+    return false;
+  }
+
+  RowUpdate* by_rows() override { return this; }
+  void start(ConstMatrixRef x, TallSkinny& kernel) override {
+    this->expect_finite();
+    this->rule_.begin(x, kernel);
+  }
+  void step_rows(MatrixRef x, Range r, Index task, const MutablePanel& gradient, double scale) override {
+    step_panel(x, r, task, as_const(gradient), gradient, scale);
+  }
+  void finish(TallSkinny& kernel) override {
+    this->rule_.end(kernel);
+    this->drop_non_finite_memory();
+  }
+
+ private:
+  void step_panel(MatrixRef x, Range r, Index task, const Panel& g, const MutablePanel& v, double scale) {
+    if constexpr (Rule::kTwoStages) this->rule_.enter(x, r, task, g);
+    this->rule_.direct(x, r, task, g, v);
+    this->add_tangent(x, r, task, scale, v);
+  }
+};
+
+template <class Rule, Manifold M>
+class CurvedUpdate final : public RuleOnManifold<Rule, M> {
+ public:
+  using RuleOnManifold<Rule, M>::RuleOnManifold;
+
+  bool step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work,
+            TallSkinny& kernel) override {
+    if (x.cols() == 0) return false;
+    measure_direction(x, gradient, work, kernel);
+    if (!this->step_.solve(scale, kernel)) {
+      retract_plainly(x, scale, work, kernel);
+      return false;
+    }
+    gradient.all_made();
+    sweep_back(x.rows(), kernel.workers(), [&](Range r, Index task) {
+      Ahead& ahead = kernel.ahead(task);
+      const Range next = preceding(r);
+      look_ahead_to(next, x, ahead, [&] {
+        ahead.add(stretch(work, next).data, next.size() * x.cols());
+        gradient.look_ahead_to_wrote(next, ahead);
+      });
+      this->rule_.settle(x, r, this->step_);
+      this->step_.combine(mutable_panel(x, r), as_const(stretch(work, r)),
+                          kernel.scratch_panel(r, x.cols(), task), ahead);
+      gradient.wrote(r, task);
+    });
+    return true;
+  }
+
+ private:
+  /// Leaves V in `work`.
+  void measure_direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef work, TallSkinny& kernel) {
+    this->step_.start(x.cols());
+    this->rule_.begin(x, kernel);
+    if constexpr (Rule::kTwoStages)
+      direct_in_two_stages(x, gradient, work, kernel);
+    else
+      direct_in_one_stage(x, gradient, work, kernel);
+    this->rule_.end(kernel);
+  }
+
+  void direct_in_one_stage(ConstMatrixRef x, GradientPanels& gradient, MatrixRef work, TallSkinny& kernel) {
+    // What no cache holds until the next sweep is written past the caches: they would fetch it first.
+    const bool past_caches = x.size() > kBeyondCaches;
+    sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
+      look_ahead_to_gradient(r, x, gradient, kernel.ahead(task));
+      const MutablePanel v = past_caches ? kernel.scratch_panel(r, x.cols(), task) : stretch(work, r);
+      direct(x, r, task, gradient.make(r, task, v), v, kernel);
+      if (past_caches) detail::copy_past_caches(v.data, r.size() * x.cols(), stretch(work, r).data);
+    });
+  }
+
+  void direct_in_two_stages(ConstMatrixRef x, GradientPanels& gradient, MatrixRef work, TallSkinny& kernel) {
+    sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
+      look_ahead_to_gradient(r, x, gradient, kernel.ahead(task));
+      this->rule_.enter(x, r, task, gradient.make(r, task, stretch(work, r)));
+    });
+    this->rule_.solve(kernel);
+    sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
+      const MutablePanel v = stretch(work, r);
+      Ahead& ahead = kernel.ahead(task);
+      const Range next = following(r, x.rows());
+      look_ahead_to(next, x, ahead, [&] {
+        this->look_ahead(next, ahead);
+        ahead.add(stretch(work, next).data, next.size() * x.cols());
+      });
+      direct(x, r, task, gradient.made(r, as_const(v)), v, kernel);
+    });
+  }
+
+  void look_ahead_to_gradient(Range r, ConstMatrixRef x, GradientPanels& gradient, Ahead& ahead) {
+    const Range next = following(r, x.rows());
+    look_ahead_to(next, x, ahead, [&] {
+      this->look_ahead(next, ahead);
+      gradient.look_ahead_to_make(next, ahead);
+    });
+  }
+
+  void direct(ConstMatrixRef x, Range r, Index task, const Panel& g, const MutablePanel& v,
+              TallSkinny& kernel) {
+    this->rule_.direct(x, r, task, g, v);
+    this->step_.measure(panel(x, r), as_const(v), task, kernel.ahead(task));
+  }
+
+  /// Without what is not finite in the step.
+  void retract_plainly(MatrixRef x, double scale, MatrixRef work, TallSkinny& kernel) {
+    this->expect_finite();
+    sweep(x.rows(), kernel.workers(),
+          [&](Range r, Index task) { this->add_tangent(x, r, task, scale, stretch(work, r)); });
+    this->drop_non_finite_memory();
+    if constexpr (M::geometry == Geometry::kOrthonormal) kernel.polar(x, x);
+  }
+};
+
+template <class Rule, Manifold M>
+std::unique_ptr<BlockUpdate> make(const RuleOptions& rule, Index rows, Index cols) {
+  using Update =
+      std::conditional_t<M::geometry == Geometry::kFlat, FlatUpdate<Rule, M>, CurvedUpdate<Rule, M>>;
+  return std::make_unique<Update>(rule, rows, cols);
+}
 
 template <Manifold M>
 std::unique_ptr<BlockUpdate> make_on(const RuleOptions& rule, Index rows, Index cols) {
   switch (rule.kind) {
     case RuleKind::kBasic:
-      return std::make_unique<RuleOnManifold<rule::Basic<M>, M>>(rule, rows, cols);
+      return make<rule::Basic<M>, M>(rule, rows, cols);
     case RuleKind::kMomentum:
-      return std::make_unique<RuleOnManifold<rule::Momentum<M>, M>>(rule, rows, cols);
+      return make<rule::Momentum<M>, M>(rule, rows, cols);
     case RuleKind::kRmsprop:
     case RuleKind::kRmspropGuarded:
-      return std::make_unique<RuleOnManifold<rule::Rmsprop<M>, M>>(rule, rows, cols);
+      return make<rule::Rmsprop<M>, M>(rule, rows, cols);
     case RuleKind::kAdadelta:
     case RuleKind::kAdadeltaGuarded:
-      return std::make_unique<RuleOnManifold<rule::Adadelta<M>, M>>(rule, rows, cols);
+      return make<rule::Adadelta<M>, M>(rule, rows, cols);
     case RuleKind::kRmspropStable:
-      return std::make_unique<RuleOnManifold<rule::RmspropStable<M>, M>>(rule, rows, cols);
+      return make<rule::RmspropStable<M>, M>(rule, rows, cols);
     case RuleKind::kAdadeltaStable:
-      return std::make_unique<RuleOnManifold<rule::AdadeltaStable<M>, M>>(rule, rows, cols);
+      return make<rule::AdadeltaStable<M>, M>(rule, rows, cols);
     case RuleKind::kAdam:
-      return std::make_unique<RuleOnManifold<rule::Adam<M>, M>>(rule, rows, cols);
+      return make<rule::Adam<M>, M>(rule, rows, cols);
   }
   return nullptr;
 }

@@ -28,6 +28,27 @@ enum class Estimator {
 const char* name(Estimator estimator);
 Estimator parse_estimator(std::string_view text);
 
+/// A family with factors, which makes their gradient and its draws some rows at a time: the factors' update
+/// lets it do so while it has these rows in cache.
+class RowwiseFamily : public GradientPanels {
+ public:
+  virtual std::size_t factor_block() const = 0;
+  /// Family::gradient() in parts: this, make() for all rows, finish_gradient(). The arguments must last until
+  /// then.
+  virtual void start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                              MatrixRef model_gradient) = 0;
+  /// The same rows of the gradient of mu (block 0) or d2 (block 1), which make() has made on the way: the
+  /// task's own memory, until its next make().
+  virtual MutablePanel made_beside(std::size_t block, Range rows, Index task) = 0;
+  /// Fills the gradients of blocks that have other rows.
+  virtual void finish_gradient() = 0;
+  /// Family::prepare_and_draw() in parts: this, draw_rows() for all rows in the order of sweep_back(),
+  /// finish_draw().
+  virtual void start_draw(ConstMatrixRef noise, MatrixRef phi) = 0;
+  virtual void draw_rows(Range rows, Index task) = 0;
+  virtual void finish_draw() = 0;
+};
+
 /// A Gaussian q(phi) with mean block `mu` and further blocks for its covariance.
 ///
 /// One iteration calls, in this order, prepare_and_draw() and then gradient() with the model's gradients at
@@ -57,16 +78,8 @@ class Family {
   /// the path estimator overwrites. A rejected draw has a zero in `weight`; weights sum to 1.
   virtual void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                         MatrixRef model_gradient) = 0;
-  /// As gradient(), but that of the factors' block is not stored: the update of `factor_block()` makes it
-  /// from what is returned, and on the way the other blocks' gradients, which are there after
-  /// finish_gradient(). The arguments must last until then. Null where there are no factors: all is done.
-  virtual GradientPanels* start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
-                                         MatrixRef model_gradient) {
-    gradient(noise, weight, estimator, model_gradient);
-    return nullptr;
-  }
-  virtual std::size_t factor_block() const { return 0; }
-  virtual void finish_gradient() {}
+  /// Null where gradients and draws cannot be made by rows.
+  virtual RowwiseFamily* by_rows() { return nullptr; }
   /// v <- Sigma v: turns the mean's gradient into its natural gradient.
   virtual void times_covariance(VectorRef v) = 0;
 

@@ -6,7 +6,7 @@
 
 namespace magva {
 
-class LowRank final : public Family, private GradientPanels {
+class LowRank final : public Family, private RowwiseFamily {
  public:
   LowRank(const FamilyOptions& options, Index dimension, Index max_draws, std::uint64_t seed,
           Workers& workers);
@@ -18,10 +18,7 @@ class LowRank final : public Family, private GradientPanels {
   double entropy() const override;
   void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                 MatrixRef model_gradient) override;
-  GradientPanels* start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
-                                 MatrixRef model_gradient) override;
-  std::size_t factor_block() const override { return factor_block_; }
-  void finish_gradient() override;
+  RowwiseFamily* by_rows() override { return rank_ > 0 ? this : nullptr; }
   void times_covariance(VectorRef v) override;
   using Family::gaussian;
   Gaussian gaussian(const std::vector<Block>& at) const override;
@@ -43,11 +40,21 @@ class LowRank final : public Family, private GradientPanels {
   void start_covariance();
   void prepare_panel(Range rows, Index task);
   void finish_covariance();
-  void draw_panel(ConstMatrixRef noise, MatrixRef phi, Range rows);
+  void draw_panel(Range rows);
+  void look_ahead_to_factors(Range rows, Index task);
+  void set_draws(ConstMatrixRef noise, MatrixRef phi);
 
+  std::size_t factor_block() const override { return factor_block_; }
+  void start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                      MatrixRef model_gradient) override;
   Panel make(Range rows, Index task, const MutablePanel& of_factors) override;
-  void begin_panels(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
-                    MatrixRef model_gradient);
+  MutablePanel made_beside(std::size_t block, Range rows, Index task) override {
+    return {beside_.col(task).data() + static_cast<Index>(block) * kPanelRows, rows.size(), rows.size(), 1};
+  }
+  void finish_gradient() override;
+  void start_draw(ConstMatrixRef noise, MatrixRef phi) override;
+  void draw_rows(Range rows, Index task) override;
+  void finish_draw() override { finish_covariance(); }
   void factor_scale_gradient();
 
   /// What the gradient in hand is made of, a column a draw.
@@ -57,6 +64,12 @@ class LowRank final : public Family, private GradientPanels {
     Estimator estimator = Estimator::kEntropy;
   };
 
+  /// The draws in hand, a column each.
+  struct DrawParts {
+    Panel epsilon;
+    MutablePanel phi;
+  };
+
   Index rank_;
   ScaleCoordinates scale_coordinates_;
   std::size_t factor_block_ = 0;  ///< 0 where p = 0: there is none
@@ -64,6 +77,7 @@ class LowRank final : public Family, private GradientPanels {
   TallSkinny kernel_;
   Vector d1_, d2_;  ///< scales as numbers; d2 where its coordinates are logarithms
   Matrix weights_;  ///< W = 1/d2^2 for a panel, a column a task
+  Matrix beside_;   ///< a panel of the gradients of mu and d2, a column a task
   Matrix h_, k_;    ///< H and K
   double half_log_det_ = 0;
   Vector log_sums_;                                        ///< of |d2|, one a task
@@ -71,6 +85,7 @@ class LowRank final : public Family, private GradientPanels {
   Matrix scaled_noise_, weighted_noise_, inner_, inner2_;  ///< p x draws
   Vector column_;
   GradientParts parts_;
+  DrawParts draws_;
 };
 
 }  // namespace magva

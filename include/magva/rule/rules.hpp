@@ -12,20 +12,14 @@ namespace magva::rule {
 
 /// RGD-Basic, the paper's equation (RGD): U = alpha grad f.
 template <Manifold M>
-class Basic {
+class Basic : public Stages<M> {
  public:
   Basic(const RuleOptions& options, Index, Index) : options_(options) {}
-  template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
-    in_one_stage({x, gradient, out, kernel}, [&](Range r, Index task, const Panel& g) {
-      double* step = out(r, task).data;
-      over(g, [&](Index n, const double* gradients, Index k) {
-        blend(n, options_.step, gradients, 0, gradients, step + k);
-      });
-      made(r, task);
+  void direct(ConstMatrixRef, Range, Index, const Panel& g, const MutablePanel& v) {
+    over(g, [&](Index n, const double* gradients, Index k) {
+      blend(n, options_.step, gradients, 0, gradients, v.data + k);
     });
   }
-  void settle(ConstMatrixRef, Range, const TangentStep<M>&) {}
   std::array<Matrix*, 0> state() { return {}; }
 
  private:
@@ -34,20 +28,16 @@ class Basic {
 
 /// cRGD-M: m <- beta transport(m) + alpha grad f, U = m.
 template <Manifold M>
-class Momentum {
+class Momentum : public Stages<M> {
  public:
   Momentum(const RuleOptions& options, Index rows, Index cols)
       : options_(options), momentum_(large_zeros(rows, cols)) {}
-  template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
-    in_one_stage({x, gradient, out, kernel}, [&](Range r, Index task, const Panel& g) {
-      double* momentum = stretch(momentum_, r).data;
-      over(g, [&](Index n, const double* gradients, Index k) {
-        blend(n, options_.decay, momentum + k, options_.step, gradients, momentum + k);
-      });
-      std::copy_n(momentum, r.size() * x.cols(), out(r, task).data);
-      made(r, task);
+  void direct(ConstMatrixRef x, Range r, Index, const Panel& g, const MutablePanel& v) {
+    double* momentum = stretch(momentum_, r).data;
+    over(g, [&](Index n, const double* gradients, Index k) {
+      blend(n, options_.decay, momentum + k, options_.step, gradients, momentum + k);
     });
+    std::copy_n(momentum, r.size() * x.cols(), v.data);
   }
   void settle(ConstMatrixRef x, Range r, const TangentStep<M>& step) {
     step.project(panel(x, r), stretch(momentum_, r), r);
@@ -90,27 +80,20 @@ class ProjectedSquares {
 
 /// RGD-RMSProp as printed, the paper's equations (Proj118-7) and (G2).
 template <Manifold M>
-class Rmsprop {
+class Rmsprop : public Stages<M> {
  public:
+  static constexpr bool kTwoStages = true;
   Rmsprop(const RuleOptions& options, Index rows, Index cols)
       : options_(options), squares_(options.decay, rows, cols) {}
-  template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
-    squares_.start(x.cols());
-    in_two_stages<M>(
-        {x, gradient, out, kernel},
-        [&](Range r, Index task, const Panel& g) { squares_.enter(x, r, task, g); },
-        [&] { squares_.solve(kernel); },
-        [&](Range r, Index task, const Panel& g) {
-          const double* squares = squares_.project(x, r);
-          double* step = out(r, task).data;
-          over(g, [&](Index n, const double* gradients, Index k) {
-            rmsprop_step(n, options_, gradients, squares + k, step + k);
-          });
-          made(r, task);
-        });
+  void begin(ConstMatrixRef x, TallSkinny&) { squares_.start(x.cols()); }
+  void enter(ConstMatrixRef x, Range r, Index task, const Panel& g) { squares_.enter(x, r, task, g); }
+  void solve(TallSkinny& kernel) { squares_.solve(kernel); }
+  void direct(ConstMatrixRef x, Range r, Index, const Panel& g, const MutablePanel& v) {
+    const double* squares = squares_.project(x, r);
+    over(g, [&](Index n, const double* gradients, Index k) {
+      rmsprop_step(n, options_, gradients, squares + k, v.data + k);
+    });
   }
-  void settle(ConstMatrixRef, Range, const TangentStep<M>&) {}
   std::array<Matrix*, 1> state() { return {squares_.state()}; }
 
  private:
@@ -121,8 +104,9 @@ class Rmsprop {
 /// RGD-AdaDelta as printed, the paper's equations (B3), (B1), (B2), (Proj118-9). The moment of the steps
 /// lives in the tangent space at the previous point, with B(-1) = B(0).
 template <Manifold M>
-class Adadelta {
+class Adadelta : public Stages<M> {
  public:
+  static constexpr bool kTwoStages = true;
   Adadelta(const RuleOptions& options, Index rows, Index cols)
       : options_(options),
         squares_(options.decay, rows, cols),
@@ -130,29 +114,24 @@ class Adadelta {
         previous_(large_zeros(kFlat ? 0 : rows, kFlat ? 0 : cols)),
         started_(Matrix::Zero(1, 1)),
         of_steps_(rows, cols) {}
-  template <class Made>
-  void direction(ConstMatrixRef x, GradientPanels& gradient, Place& out, TallSkinny& kernel, Made&& made) {
+  void begin(ConstMatrixRef x, TallSkinny& kernel) {
     if (!kFlat && started_(0) == 0)
       sweep(x.rows(), kernel.workers(), [&](Range r, Index) { remember(x, r); });
     started_(0) = 1;
     squares_.start(x.cols());
     of_steps_.start(x.cols());
-    in_two_stages<M>(
-        {x, gradient, out, kernel},
-        [&](Range r, Index task, const Panel& g) { squares_.enter(x, r, task, g); },
-        [&] { squares_.solve(kernel); },
-        [&](Range r, Index task, const Panel& g) {
-          const double* squares = squares_.project(x, r);
-          const MutablePanel steps = stretch(steps_, r);
-          double* step = out(r, task).data;
-          over(g, [&](Index n, const double* gradients, Index k) {
-            adadelta_step(n, options_, gradients, squares + k, steps.data + k, step + k);
-          });
-          of_steps_.measure(before(x, r), as_const(steps), task);
-          made(r, task);
-        });
-    of_steps_.solve(kernel);
   }
+  void enter(ConstMatrixRef x, Range r, Index task, const Panel& g) { squares_.enter(x, r, task, g); }
+  void solve(TallSkinny& kernel) { squares_.solve(kernel); }
+  void direct(ConstMatrixRef x, Range r, Index task, const Panel& g, const MutablePanel& v) {
+    const double* squares = squares_.project(x, r);
+    const MutablePanel steps = stretch(steps_, r);
+    over(g, [&](Index n, const double* gradients, Index k) {
+      adadelta_step(n, options_, gradients, squares + k, steps.data + k, v.data + k);
+    });
+    of_steps_.measure(before(x, r), as_const(steps), task);
+  }
+  void end(TallSkinny& kernel) { of_steps_.solve(kernel); }
   void settle(ConstMatrixRef x, Range r, const TangentStep<M>&) {
     of_steps_.project(before(x, r), stretch(steps_, r), r);
     if constexpr (!kFlat) remember(x, r);

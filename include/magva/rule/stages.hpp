@@ -1,14 +1,15 @@
 #pragma once
-// How the rules go over a block. A rule is one stage over panels of rows, or two where a matrix must be
-// projected in between: the first stage measures it, the second subtracts its normal part. On a flat block
-// nothing is measured and both stages are done in one sweep.
-//
-// A rule has, for a manifold M,
-//  - direction(x, gradient, out, kernel, made): writes a matrix V whose projection is the rule's step U, and
-//    calls made(rows, task) when `out` has these rows of V;
-//  - settle(x, rows, step): what remains to be done with its memory when `step` knows V's projection, before
-//    these rows of x change;
-//  - state(): its memory, for checkpoints.
+// How a rule goes over a block: some rows at a time, in one stage or in two where a matrix must be measured
+// over all rows before any can be stepped. It takes the gradient's rows and writes those of a matrix V whose
+// projection is the rule's step U. In an iteration, for a manifold M, the calls are
+//  - begin(x, kernel);
+//  - enter(x, rows, task, g) for all rows and then solve(kernel), if kTwoStages; on a flat block nothing is
+//    measured, and enter() and direct() follow each other on the same rows;
+//  - direct(x, rows, task, g, v) for all rows: writes V to the stretch v, where g may be;
+//  - end(kernel);
+//  - settle(x, rows, step) for all rows: what remains to be done with its memory when `step` knows V's
+//    projection, before these rows of x change.
+// state() is its memory, for checkpoints, all of it in stretches.
 #include <array>
 
 #include "magva/block.hpp"
@@ -27,47 +28,13 @@ void over(const Panel& g, Body&& body) {
   for (Index j = 0; j < g.cols; ++j) body(g.rows, g.col(j), j * g.rows);
 }
 
-/// Where a rule writes V: a stretch of memory for all rows, or, where each panel is done with before the
-/// next, the task's scratch memory.
-struct Place {
-  MatrixRef memory;
-  TallSkinny* scratch;  ///< null where `memory` is used
-  MutablePanel operator()(Range r, Index task) {
-    return scratch != nullptr ? scratch->scratch_panel(r, memory.cols(), task) : stretch(memory, r);
-  }
+/// What most rules leave out.
+template <Manifold M>
+struct Stages {
+  static constexpr bool kTwoStages = false;
+  void begin(ConstMatrixRef, TallSkinny&) {}
+  void end(TallSkinny&) {}
+  void settle(ConstMatrixRef, Range, const TangentStep<M>&) {}
 };
-
-/// The rules' memory is in stretches. The gradient's rows are in `out` until a stage writes there.
-struct Workplace {
-  ConstMatrixRef x;
-  GradientPanels& gradient;
-  Place& out;
-  TallSkinny& kernel;
-};
-
-template <class Stage>
-void in_one_stage(Workplace at, Stage&& stage) {
-  sweep(at.x.rows(), at.kernel.workers(), [&](Range r, Index task) {
-    fetch_next(at.x, r);
-    stage(r, task, at.gradient.make(r, task, at.out(r, task)));
-  });
-}
-
-template <Manifold M, class First, class Solve, class Last>
-void in_two_stages(Workplace at, First&& first, Solve&& solve, Last&& last) {
-  if constexpr (M::geometry == Geometry::kFlat) {
-    in_one_stage(at, [&](Range r, Index task, const Panel& g) {
-      first(r, task, g);
-      last(r, task, g);
-    });
-  } else {
-    in_one_stage(at, first);
-    solve();
-    sweep(at.x.rows(), at.kernel.workers(), [&](Range r, Index task) {
-      fetch_next(at.x, r);
-      last(r, task, at.gradient.made(r, as_const(at.out(r, task))));
-    });
-  }
-}
 
 }  // namespace magva::rule
