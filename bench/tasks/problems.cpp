@@ -55,16 +55,30 @@ Regression model_of(const TaskProblem& problem) {
   return logistic_regression(std::move(data), HorseshoeOptions{HorseshoeForm::centred});
 }
 
-Densities our_densities(const TaskProblem& problem) {
+namespace {
+
+Densities evaluate(const TaskProblem& problem, bool mirrored) {
   const Regression model = model_of(problem);
   const Index draws = problem.theta.cols();
   Densities out{Vector(draws), Matrix(problem.dimension(), draws)};
   Workers workers;
   const auto scratch = model.make_scratch(draws);
-  Evaluation evaluation{*scratch, workers};
+  Evaluation evaluation{*scratch, workers, 0, mirrored};
   model.evaluate(problem.theta, out.log_density, out.gradient, evaluation);
   return out;
 }
+
+/// What is wanted of the gradients of mirrored draws: their sum, and the pairs' differences.
+Densities in_pairs(const Densities& all) {
+  const Index pairs = all.gradient.cols() / 2;
+  Matrix wanted(all.gradient.rows(), pairs + 1);
+  wanted << all.gradient.rowwise().sum(), all.gradient.leftCols(pairs) - all.gradient.rightCols(pairs);
+  return {all.log_density, wanted};
+}
+
+}  // namespace
+
+Densities our_densities(const TaskProblem& problem) { return evaluate(problem, false); }
 
 Densities plain_densities(const TaskProblem& problem) {
   const Index draws = problem.theta.cols();
@@ -80,6 +94,14 @@ double disagreement(const Densities& a, const Densities& b) {
   const double density =
       (a.log_density - b.log_density).cwiseAbs().maxCoeff() / b.log_density.cwiseAbs().maxCoeff();
   return std::max(gradient, density);
+}
+
+double disagreement_in_pairs(const TaskProblem& problem) {
+  TaskProblem mirrored = problem;
+  const Index pairs = problem.draws / 2;
+  const Vector centre = .1 * problem.theta.rowwise().sum();
+  mirrored.theta.rightCols(pairs) = (-mirrored.theta.leftCols(pairs)).colwise() + 2 * centre;
+  return disagreement(in_pairs(evaluate(mirrored, true)), in_pairs(plain_densities(mirrored)));
 }
 
 void save_npy(const std::filesystem::path& file, const RowMatrix& numbers) {

@@ -35,6 +35,10 @@ Densities plain_densities(const TaskProblem& problem);
 /// The largest difference, relative to the largest number.
 double disagreement(const Densities& a, const Densities& b);
 
+/// The same for draws in mirrored pairs, ours evaluated as such: of gradients, their sum and the pairs'
+/// differences.
+double disagreement_in_pairs(const TaskProblem& problem);
+
 /// Writes x, y, theta and our densities as NumPy files for the peers.
 void save_for_peers(const TaskProblem& problem, const Densities& ours, const std::filesystem::path& folder);
 void save_npy(const std::filesystem::path& file, const RowMatrix& numbers);

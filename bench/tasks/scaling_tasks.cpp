@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <limits>
+#include <map>
 #include <stdexcept>
 
 #include "magva/fit.hpp"
@@ -48,19 +49,20 @@ nlohmann::json peak_memory() {
 }
 
 nlohmann::json doublings(RuleKind rule, int threads) {
-  nlohmann::json out = nlohmann::json::array();
-  double last = 0;
-  for (Index m = 1000; m <= 1'024'000; m *= 2) {
-    const auto model = cheap_target(m);
-    double step = std::numeric_limits<double>::infinity();
-    for (int fit = 0; fit < 2; ++fit) {  // which pages of memory a fit gets is a matter of luck
+  constexpr int kRounds =
+      3;  // which pages of memory a fit gets, and what the neighbours do, is a matter of luck
+  std::map<Index, double> steps;
+  for (int round = 0; round < kRounds; ++round)
+    for (Index m = 1000; m <= 1'024'000; m *= 2) {
+      const auto model = cheap_target(m);
       Fitter fitter(model, rank_ten(rule, threads));
-      step = std::min(step, fastest(.4, [&] { fitter.step(); }));
+      const double step = fastest(.4, [&] { fitter.step(); });
+      steps[m] = round == 0 ? step : std::min(steps[m], step);
     }
-    nlohmann::json row{{"m", m}, {"step", step}};
-    if (last > 0) row["ratio"] = step / last;
-    out.push_back(std::move(row));
-    last = step;
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& [m, step] : steps) {
+    out.push_back({{"m", m}, {"step", step}});
+    if (m > 1000) out.back()["ratio"] = step / steps[m / 2];
   }
   return out;
 }

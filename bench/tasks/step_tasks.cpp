@@ -61,17 +61,25 @@ nlohmann::json floor_of(const TaskProblem& problem) {
 
 nlohmann::json step_times(const TaskProblem& problem, int threads, const std::filesystem::path& folder) {
   const Densities ours = our_densities(problem);
-  const double difference = disagreement(ours, plain_densities(problem));
+  const bool in_pairs = problem.draws % 2 == 0;
+  const double difference =
+      std::max(disagreement(ours, plain_densities(problem)), in_pairs ? disagreement_in_pairs(problem) : 0.);
   if (!(difference < kTolerance))
     throw std::runtime_error(
         fmt::format("{}: the model and the plain Eigen form differ by {}", problem.name, difference));
   save_for_peers(problem, ours, folder);
   const Regression model = model_of(problem);
-  const auto step = [&](FamilyKind family, RuleKind rule) {
-    const double one = step_seconds(model, options_for(problem, family, rule, 1));
-    const double all = threads == 1 ? one : step_seconds(model, options_for(problem, family, rule, threads));
+  const auto time = [&](FitOptions options) {
+    const double one = step_seconds(model, options);
+    options.threads = threads;
+    const double all = threads == 1 ? one : step_seconds(model, options);
     return nlohmann::json{{"one_thread", one}, {"seconds", std::min(one, all)}};
   };
+  const auto step = [&](FamilyKind family, RuleKind rule) {
+    return time(options_for(problem, family, rule, 1));
+  };
+  FitOptions pairs = options_for(problem, FamilyKind::kStiefel, RuleKind::kAdadeltaStable, 1);
+  pairs.antithetic = true;
   return {{"name", problem.name},
           {"rank", problem.rank},
           {"draws", problem.draws},
@@ -81,6 +89,7 @@ nlohmann::json step_times(const TaskProblem& problem, int threads, const std::fi
           {"step", step(FamilyKind::kStiefel, RuleKind::kAdadeltaStable)},
           {"guarded_step", step(FamilyKind::kStiefel, RuleKind::kAdadeltaGuarded)},
           {"vafc_step", step(FamilyKind::kVafc, RuleKind::kAdadeltaStable)},
+          {"step_in_pairs", in_pairs ? time(pairs) : nlohmann::json()},
           {"gradient", gradient_seconds(model, problem.theta, 1)},
           {"plain_step", plain_step_seconds(problem)},
           {"floor", floor_of(problem)}};

@@ -53,7 +53,12 @@ class RuleOnManifold : public BlockUpdate {
 
   /// x <- x + scale P(v) for these rows.
   void add_tangent(MatrixRef x, Range r, Index task, double scale, const MutablePanel& v) {
-    rule_.settle(x, r, step_);
+    add_tangent(x, x, r, task, scale, v);
+  }
+  /// Where x is at hand as a constant, too.
+  void add_tangent(MatrixRef x, ConstMatrixRef point, Range r, Index task, double scale,
+                   const MutablePanel& v) {
+    rule_.settle(point, r, step_);
     const MutablePanel rows = mutable_panel(x, r);
     step_.project(as_const(rows), v, r);
     bool fine = true;
@@ -108,9 +113,10 @@ class FlatUpdate final : public RuleOnManifold<Rule, M>, public RowUpdate {
 
  private:
   void step_panel(MatrixRef x, Range r, Index task, const Panel& g, const MutablePanel& v, double scale) {
-    if constexpr (Rule::kTwoStages) this->rule_.enter(x, r, task, g);
-    this->rule_.direct(x, r, task, g, v);
-    this->add_tangent(x, r, task, scale, v);
+    const Eigen::Ref<const Matrix> point(x);
+    if constexpr (Rule::kTwoStages) this->rule_.enter(point, r, task, g);
+    this->rule_.direct(point, r, task, g, v);
+    this->add_tangent(x, point, r, task, scale, v);
   }
 };
 
@@ -122,7 +128,8 @@ class CurvedUpdate final : public RuleOnManifold<Rule, M> {
   bool step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work,
             TallSkinny& kernel) override {
     if (x.cols() == 0) return false;
-    measure_direction(x, gradient, work, kernel);
+    const Eigen::Ref<const Matrix> point(x);
+    measure_direction(point, gradient, work, kernel);
     if (!this->step_.solve(scale, kernel)) {
       retract_plainly(x, scale, work, kernel);
       return false;
@@ -131,11 +138,11 @@ class CurvedUpdate final : public RuleOnManifold<Rule, M> {
     sweep_back(x.rows(), kernel.workers(), [&](Range r, Index task) {
       Ahead& ahead = kernel.ahead(task);
       const Range next = preceding(r);
-      look_ahead_to(next, x, ahead, [&] {
+      look_ahead_to(next, point, ahead, [&] {
         ahead.add(stretch(work, next).data, next.size() * x.cols());
         gradient.look_ahead_to_wrote(next, ahead);
       });
-      this->rule_.settle(x, r, this->step_);
+      this->rule_.settle(point, r, this->step_);
       this->step_.combine(mutable_panel(x, r), as_const(stretch(work, r)),
                           kernel.scratch_panel(r, x.cols(), task), ahead);
       gradient.wrote(r, task);
