@@ -124,6 +124,8 @@ std::vector<OptionSpec> fitting_options() {
               "rmsprop-stable", "adadelta-stable", "adam"}),
       integer("iterations", "", "the most iterations; with --rule 5000 where it is not given", 1, kMost),
       integer("draws", "", "with --rule: draws per iteration; 1 where it is not given", 1, 1'000'000),
+      flag("antithetic",
+           "with --rule: draws in pairs, mirrored at the mean; 2 where their number is not given"),
       choice("estimator", "",
              "with --rule: the gradient estimator; entropy, the paper's, where it is not given",
              {"entropy", "path"}),

@@ -86,6 +86,7 @@ std::vector<std::string> default_problems(const options::Values& values, Index d
   };
   if (values.given("draws")) of_rules("--draws");
   if (values.given("estimator")) of_rules("--estimator");
+  if (values.flag("antithetic")) of_rules("--antithetic");
   const std::string family = values.text("family");
   if (family == "grassmann" || family == "vafc" || family == "fixed-rank") of_rules("--family " + family);
   return found;

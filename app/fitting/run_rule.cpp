@@ -22,6 +22,8 @@ FitOptions fit_options(const options::Values& values) {
   options.factor_rule = rule_defaults(parse_rule(values.text("rule")));
   if (values.given("estimator")) options.estimator = parse_estimator(values.text("estimator"));
   if (values.given("draws")) options.draws = values.integer("draws");
+  options.antithetic = values.flag("antithetic");
+  if (options.antithetic && !values.given("draws")) options.draws = 2;
   if (values.given("iterations")) options.max_iterations = values.integer("iterations");
   options.seed = static_cast<std::uint64_t>(values.integer("seed"));
   options.threads = static_cast<int>(values.integer("threads"));

@@ -43,6 +43,14 @@ class Fit(Case):
         self.assertEqual(int(rows[-1]["gradient_evaluations"]), 400)
         self.assertLess(float(rows[0]["elbo"]), float(rows[-1]["elbo"]))
 
+    def test_antithetic_draws_come_in_pairs(self):
+        self.logistic_table()
+        self.succeeds("fit", "data.csv", "--response", "y", *SHORT, "--antithetic", "--out", "fit")
+        self.assertEqual(self.record()["gradient_evaluations"], 400)
+        self.fails(2, "fit", "data.csv", "--response", "y", *SHORT, "--antithetic", "--draws", 3, "--out", "other",
+                   says=["draws", "even"])
+        self.fails(2, "fit", "data.csv", "--response", "y", "--antithetic", "--out", "other", says=["--antithetic", "--rule"])
+
     def test_default_fit_finds_the_signs(self):
         self.logistic_table(n=300)
         self.succeeds("fit", "data.csv", "--response", "y", "--out", "fit")

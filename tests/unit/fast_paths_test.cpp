@@ -209,7 +209,9 @@ TEST(GradientPanels, GiveTheStepOfTheStoredGradient) {
           const Block& expected = stored->blocks()[other];
           const Block& block = made->blocks()[other];
           EXPECT_EQ(block.value, expected.value) << name(kind) << " " << name(rule) << " " << block.name;
-          if (block.name == "d1") EXPECT_EQ(block.gradient, expected.gradient) << name(kind);
+          if (block.name == "d1") {
+            EXPECT_EQ(block.gradient, expected.gradient) << name(kind);
+          }
         }
       }
     }
