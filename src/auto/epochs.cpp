@@ -131,7 +131,7 @@ void Refinement::State::end_epoch() {
     }
   }
   previous = now;
-  settled = !moved;
+  if (moved) recent.clear();
   previous_floor = floor;
   if (!moved) pairs = std::min(2 * pairs, most_pairs());
   quiet_windows = 0;

@@ -11,7 +11,10 @@ namespace magva {
 /// Running average of iterates.
 class IterateAverage {
  public:
-  void add(ConstVectorRef mean, const Covariance& covariance);
+  /// With equal weights.
+  void add(ConstVectorRef mean, const Covariance& covariance) { add(mean, covariance, 1 / (count + 1)); }
+  /// `weight`: the newest iterate's; the first one has all of it.
+  void add(ConstVectorRef mean, const Covariance& covariance, double weight);
   void clear() { count = 0; }
   Iterate value;
   double count = 0;
@@ -34,6 +37,7 @@ struct Refinement::State {
   bool sketch_due() const;
   Index most_pairs() const;
   void take_step();
+  void average_recent();
   void end_window();
   void end_epoch();
   /// Keeps the best iterate; true where the present one has fallen so far below it that it has gone back
@@ -63,8 +67,9 @@ struct Refinement::State {
   int quiet_windows = 0;  // windows of the present epoch
   WindowGain mean_gain, covariance_gain;
   IterateAverage average;
-  Iterate previous;      // the last epoch's average; empty before the first
-  bool settled = false;  // it still stands: nothing has moved since
+  IterateAverage recent;  // what a fit that has not converged returns
+  double seen = 0;        // pairs
+  Iterate previous;       // the last epoch's average; empty before the first
   double previous_floor = 0;
   double best_elbo = -std::numeric_limits<double>::infinity();  // of a batch
   Vector best_mean;
