@@ -94,8 +94,7 @@ void Refinement::State::take_step() {
   const double mean_total = .5 * g.dot(mean_step);
   const double mean_noise = .5 * difference.dot(covariance->mean_step(difference));
 
-  const Tangent d1 = covariance->differential(batch, 0, half);
-  const Tangent d2 = covariance->differential(batch, batch.pairs() - half, half);
+  const auto [d1, d2] = differentials(half);
   const Tangent d = combine(.5, d1, .5, d2);
   const Tangent apart = combine(.5, d1, -.5, d2);
   const Tangent direction = covariance->natural(d);
@@ -106,6 +105,9 @@ void Refinement::State::take_step() {
     covariance->scale(constants::kShrink);  // gradients beyond all numbers: the draws are too far out
     return;
   }
+  if (covariance->sketches())
+    left_window.push_back(gain_of(
+        g, difference, [&](const Vector& gradient) { return covariance->longest_mean_step(gradient); }));
   const bool first = last_mean_step.size() == 0;
   mean_window.push_back({mean_total - mean_noise, mean_total, first ? 0 : .5 * g.dot(last_mean_step)});
   covariance_window.push_back({total - noise, total, first ? 0 : .5 * inner(d, last_direction)});
@@ -137,6 +139,13 @@ void Refinement::State::average_recent() {
   recent.add(mean, *covariance, 1 / std::max(1., iterations));
 }
 
+void Refinement::State::restart_epoch() {
+  quiet_windows = 0;
+  average.clear();
+  left_window.clear();
+  between_window.clear();
+}
+
 void Refinement::State::end_window() {
   mean_gain = summarise(mean_window);
   covariance_gain = summarise(covariance_window);
@@ -149,8 +158,7 @@ void Refinement::State::end_window() {
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
   const bool quiet = signal < std::max({2 * se, 2 * floor, constants::kQuietShare * tolerance});
   if (!quiet) {
-    quiet_windows = 0;
-    average.clear();
+    restart_epoch();
     const bool abundant = mean_control.abundant() && covariance_control.abundant();
     if (scarce) pairs = std::min(2 * pairs, most_pairs());
     if (abundant) pairs = std::max(pairs / 2, first_pairs(mean.size()));
@@ -180,8 +188,7 @@ bool Refinement::State::went_back() {
   mean_window.clear();
   covariance_window.clear();
   last_mean_step.resize(0);
-  quiet_windows = 0;
-  average.clear();
+  restart_epoch();
   recent.clear();
   return true;
 }

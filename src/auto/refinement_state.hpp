@@ -27,6 +27,15 @@ struct ProbeDraws {
   Index count;
 };
 
+inline double inner(const Vector& gradient, const Vector& step) { return gradient.dot(step); }
+
+/// Of a gradient, from the mean of two halves of a batch and half their difference.
+template <typename Gradient, typename Natural>
+Gain gain_of(const Gradient& mean, const Gradient& apart, const Natural& natural) {
+  const double total = .5 * inner(mean, natural(mean));
+  return {total - .5 * inner(apart, natural(apart)), total, 0};
+}
+
 struct Refinement::State {
   State(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
         double tolerance);
@@ -38,6 +47,10 @@ struct Refinement::State {
   Index most_pairs() const;
   void take_step();
   void average_recent();
+  /// Two independent estimates of the ELBO's differential for the covariance.
+  std::pair<Tangent, Tangent> differentials(Index half);
+  /// Forgets what the present epoch has gathered.
+  void restart_epoch();
   void end_window();
   void end_epoch();
   /// Keeps the best iterate; true where the present one has fallen so far below it that it has gone back
@@ -64,6 +77,10 @@ struct Refinement::State {
   Index pairs;
   StepControl mean_control, covariance_control;
   std::vector<Gain> mean_window, covariance_window;
+  // Of an epoch, where the curvature is sketched: what the mean has left to gain, and what the blocks have
+  // that the covariance's steps leave out.
+  std::vector<Gain> left_window, between_window;
+  Gain between;           // running average
   int quiet_windows = 0;  // windows of the present epoch
   WindowGain mean_gain, covariance_gain;
   IterateAverage average;

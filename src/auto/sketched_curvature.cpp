@@ -83,9 +83,9 @@ Matrix SketchedCurvature::bound_times(ConstMatrixRef x) const {
   return rest_ * sigma_.solve(x) + found_.u * (beyond.asDiagonal() * (found_.u.transpose() * x));
 }
 
-Vector SketchedCurvature::bound_solve(ConstVectorRef g) const {
-  const Vector beyond = bounds_.cwiseInverse().array() - 1 / rest_;
-  return sigma_.times(g) / rest_ + found_.z * beyond.cwiseProduct(found_.z.transpose() * g);
+Vector SketchedCurvature::solve(ConstVectorRef g, double rest) const {
+  const Vector beyond = bounds_.cwiseInverse().array() - 1 / rest;
+  return sigma_.times(g) / rest + found_.z * beyond.cwiseProduct(found_.z.transpose() * g);
 }
 
 }  // namespace magva

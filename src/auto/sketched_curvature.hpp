@@ -40,11 +40,15 @@ class SketchedCurvature {
   Vector diagonal() const;
   /// The bound's product with x, and the solution for a right-hand side.
   Matrix bound_times(ConstMatrixRef x) const;
-  Vector bound_solve(ConstVectorRef g) const;
-  /// The bound's eigenvalue outside of what was found, where that of A may be as low as 1.
-  double rest() const { return rest_; }
+  Vector bound_solve(ConstVectorRef g) const { return solve(g, rest_); }
+  /// The same where the eigenvalues of all other directions are as low as 1.
+  Vector lowest_solve(ConstVectorRef g) const { return solve(g, 1); }
+  /// The part of gradients in the directions that were found.
+  Matrix known_part(ConstMatrixRef gradients) const { return found_.u * (found_.z.transpose() * gradients); }
 
  private:
+  Vector solve(ConstVectorRef g, double rest) const;
+
   FactorMatrix sigma_;
   DualVectors found_;
   Vector values_;

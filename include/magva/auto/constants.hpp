@@ -180,6 +180,8 @@ inline constexpr double kQuietShare = .1;
 inline constexpr double kFloorShare = .2;
 inline constexpr double kSignalShare = .2;
 inline constexpr double kDriftShare = .5;
+/// The same for the signal of the blocks that the covariance's steps leave out where m is large.
+inline constexpr double kUnseenShare = .5;
 /// Drift that the noise of two averages explains, in units of that noise.
 inline constexpr double kDriftNoise = 3;
 /// Shares of Sigma^-1 in the learned curvature, the first that makes it positive definite, for which other
