@@ -46,16 +46,17 @@ Vector LowRankCovariance::longest_mean_step(ConstVectorRef gradient) const {
 }
 
 Matrix LowRankCovariance::control_times(ConstMatrixRef x) const {
-  if (sketch_) return sketch_->times(x);
+  if (sketch_) return solve(x) + sketch_->excess_times(x);
   return .5 * (control_ * x + control_.transpose() * x);
 }
 
 Vector LowRankCovariance::control_diagonal() const {
-  return sketch_ ? sketch_->diagonal() : Vector(control_.diagonal());
+  if (!sketch_) return control_.diagonal();
+  return sigma_.inverse_diagonal() + sketch_->excess_diagonal();
 }
 
 Matrix LowRankCovariance::controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const {
-  if (sketch_) return odd + sketch_->times(deviation);
+  if (sketch_) return odd + control_times(deviation);
   Matrix out = odd;
   out.noalias() += .5 * (control_ * deviation);
   out.noalias() += .5 * (control_.transpose() * deviation);

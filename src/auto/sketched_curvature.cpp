@@ -68,13 +68,12 @@ SketchedCurvature::SketchedCurvature(FactorMatrix sigma, const Product& curvatur
       std::max(1., (rest.values.cwiseAbs() + rest.errors + constants::kRitzNoise * rest.noise).maxCoeff());
 }
 
-Matrix SketchedCurvature::times(ConstMatrixRef x) const {
-  return sigma_.solve(x) +
-         found_.u * ((values_.array() - 1).matrix().asDiagonal() * (found_.u.transpose() * x));
+Matrix SketchedCurvature::excess_times(ConstMatrixRef x) const {
+  return found_.u * ((values_.array() - 1).matrix().asDiagonal() * (found_.u.transpose() * x));
 }
 
-Vector SketchedCurvature::diagonal() const {
-  return sigma_.inverse_diagonal() + found_.u.cwiseAbs2() * (values_.array() - 1).matrix();
+Vector SketchedCurvature::excess_diagonal() const {
+  return found_.u.cwiseAbs2() * (values_.array() - 1).matrix();
 }
 
 // Negative curvature counts by its size: the steps there are as short, and uphill.

@@ -35,9 +35,9 @@ class SketchedCurvature {
   /// `first`: two gradients to start from.
   SketchedCurvature(FactorMatrix sigma, const Product& curvature_times, ConstMatrixRef first);
 
-  /// A x, and the diagonal of A.
-  Matrix times(ConstMatrixRef x) const;
-  Vector diagonal() const;
+  /// (A - Sigma^-1) x, and the diagonal of A - Sigma^-1: what A has beyond a Sigma^-1 that moves on.
+  Matrix excess_times(ConstMatrixRef x) const;
+  Vector excess_diagonal() const;
   /// The bound's product with x, and the solution for a right-hand side.
   Matrix bound_times(ConstMatrixRef x) const;
   Vector bound_solve(ConstVectorRef g) const { return solve(g, rest_); }
