@@ -131,6 +131,7 @@ void add_large(std::vector<Problem>& out) {
   add("wide logistic, m 5000, corr .9", Likelihood::kLogistic, 60, 5'000, .9, 3, 10, {0});
   add("wide linear, m 5000, corr .5", Likelihood::kLinear, 100, 5'000, .5, 3, .01, {0, 4});
   add("wide Poisson, m 5000", Likelihood::kPoisson, 200, 5'000, .3, 1, 2e-4, {0, 4});
+  add("wide Poisson, m 5000, strong signal", Likelihood::kPoisson, 200, 5'000, .3, 3, 2e-4, {0});
   add("wide logistic, m 20000", Likelihood::kLogistic, 60, 20'000, .3, 3, .1, {0});
   add("wide logistic, m 100000", Likelihood::kLogistic, 40, 100'000, .3, 3, .01, {0});
 }

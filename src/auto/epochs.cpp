@@ -107,17 +107,19 @@ void Refinement::State::end_epoch() {
   const double noise = mean_gain.noise() + covariance_gain.noise();
   const double floor = noise / n;
   // What is left to gain, not what one step would: a bound on the curvature makes the mean's steps short.
-  const double mean_left = covariance->shortness();
-  const double signal = mean_left * mean_gain.signal + covariance_gain.signal;
-  const double se = std::hypot(mean_left * mean_gain.signal_se, covariance_gain.signal_se);
+  const WindowGain left = left_window.empty() ? mean_gain : summarise(left_window);
+  const double signal = left.signal + covariance_gain.signal;
+  const double se = std::hypot(left.signal_se, covariance_gain.signal_se);
+  const WindowGain unseen = summarise(between_window);
   const Iterate now = average.value;
   bool moved = false;
   const auto here = at(now);
   const auto before = previous.mean.size() > 0 ? at(previous) : nullptr;
   if (here && before) moved = probe_ahead({previous.mean, before->coordinates(&now.covariance)}, now);
   if (here && !moved) moved = try_alternative(now);
-  const bool calm =
-      floor < constants::kFloorShare * tolerance && signal + 2 * se < constants::kSignalShare * tolerance;
+  const bool calm = floor < constants::kFloorShare * tolerance &&
+                    signal + 2 * se < constants::kSignalShare * tolerance &&
+                    unseen.signal + 2 * unseen.signal_se < constants::kUnseenShare * tolerance;
   if (calm && !moved && here && before) {
     const double drift = kl_divergence(here->gaussian(now.mean), before->gaussian(previous.mean));
     if (drift < constants::kDriftShare * tolerance + constants::kDriftNoise * (floor + previous_floor)) {
@@ -126,16 +128,15 @@ void Refinement::State::end_epoch() {
           "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs "
           "{:.3g}, and the "
           "averages of two runs of iterations differ by {:.3g}; promised is {:.3g}",
-          signal, se, floor, drift, tolerance);
+          signal + unseen.signal, std::hypot(se, unseen.signal_se), floor, drift, tolerance);
       return;
     }
   }
   previous = now;
-  settled = !moved;
+  if (moved) recent.clear();
   previous_floor = floor;
   if (!moved) pairs = std::min(2 * pairs, most_pairs());
-  quiet_windows = 0;
-  average.clear();
+  restart_epoch();
 }
 
 std::string Refinement::window_words() const {

@@ -41,17 +41,22 @@ Vector LowRankCovariance::mean_step(ConstVectorRef gradient) const {
   return step;
 }
 
+Vector LowRankCovariance::longest_mean_step(ConstVectorRef gradient) const {
+  return sketch_ ? sketch_->lowest_solve(gradient) : mean_step(gradient);
+}
+
 Matrix LowRankCovariance::control_times(ConstMatrixRef x) const {
-  if (sketch_) return sketch_->times(x);
+  if (sketch_) return solve(x) + sketch_->excess_times(x);
   return .5 * (control_ * x + control_.transpose() * x);
 }
 
 Vector LowRankCovariance::control_diagonal() const {
-  return sketch_ ? sketch_->diagonal() : Vector(control_.diagonal());
+  if (!sketch_) return control_.diagonal();
+  return sigma_.inverse_diagonal() + sketch_->excess_diagonal();
 }
 
 Matrix LowRankCovariance::controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const {
-  if (sketch_) return odd + sketch_->times(deviation);
+  if (sketch_) return odd + control_times(deviation);
   Matrix out = odd;
   out.noalias() += .5 * (control_ * deviation);
   out.noalias() += .5 * (control_.transpose() * deviation);
@@ -71,12 +76,13 @@ void LowRankCovariance::prepare(const PairBatch& batch) {
   const double with = squared_size(controlled_residual(batch.odd, batch.deviation));
   const double without = squared_size(batch.odd + batch.solved);
   controlled_ = with < without;
+  astray_ = !(with < constants::kControlAstray * without);
   if (sketch_) return;
   const double square = with / (static_cast<double>(batch.pairs()) * static_cast<double>(m()));
   const bool first = learned_(1, 0) == 0;
   learned_(1, 0) += (first ? 1 : constants::kGainWeight) * (square - learned_(1, 0));
   if (first) renew();
-  if (!(with < constants::kControlAstray * without)) control_ = solve(Matrix::Identity(m(), m()));
+  if (astray_) control_ = solve(Matrix::Identity(m(), m()));
 }
 
 // With G = sym E[(g + Sigma^-1 delta) delta' Sigma^-1] the differential is (G W, diag(G) d^2). A matrix A
@@ -85,17 +91,35 @@ Tangent LowRankCovariance::differential(const PairBatch& batch, Index first, Ind
   const auto deviation = batch.deviation.middleCols(first, count);
   const auto solved = batch.solved.middleCols(first, count);
   const auto odd = batch.odd.middleCols(first, count);
-  const Matrix residual = controlled_ ? controlled_residual(odd, deviation) : Matrix(odd + solved);
-  const double share = 1 / static_cast<double>(count);
-  Tangent out;
-  out.factors = (.5 * share) *
-                (residual * (solved.transpose() * factors_) + solved * (residual.transpose() * factors_));
-  out.scales = share * residual.cwiseProduct(solved).rowwise().sum().cwiseProduct(residual_sd().cwiseAbs2());
-  if (controlled_) {
-    out.factors += solve(factors_) - control_times(factors_);
-    out.scales += (sigma_.inverse_diagonal() - control_diagonal()).cwiseProduct(residual_sd().cwiseAbs2());
-  }
-  return out;
+  if (!controlled_) return estimated(odd + solved, solved);
+  return combine(1, expected(), 1, estimated(controlled_residual(odd, deviation), solved));
+}
+
+// For directions that A leaves alone, E[(g + A delta) delta' Sigma^-1] has no blocks between these and the
+// rest; but the noise of a few directions with large gradients, times the draws of all others, is there.
+std::optional<Tangent> LowRankCovariance::block_differential(const PairBatch& batch, Index first,
+                                                             Index count) const {
+  if (!sketch_ || astray_) return std::nullopt;
+  const Matrix solved = batch.solved.middleCols(first, count);
+  const Matrix residual =
+      controlled_residual(batch.odd.middleCols(first, count), batch.deviation.middleCols(first, count));
+  const Matrix known_solved = sketch_->known_part(solved);
+  const Matrix known_residual = sketch_->known_part(residual);
+  const Tangent known = estimated(known_residual, known_solved);
+  const Tangent rest = estimated(residual - known_residual, solved - known_solved);
+  return combine(1, expected(), 1, combine(1, known, 1, rest));
+}
+
+Tangent LowRankCovariance::estimated(const Matrix& residual, const Matrix& solved) const {
+  const double share = 1 / static_cast<double>(solved.cols());
+  return {(.5 * share) *
+              (residual * (solved.transpose() * factors_) + solved * (residual.transpose() * factors_)),
+          share * residual.cwiseProduct(solved).rowwise().sum().cwiseProduct(residual_sd().cwiseAbs2())};
+}
+
+Tangent LowRankCovariance::expected() const {
+  return {solve(factors_) - control_times(factors_),
+          (sigma_.inverse_diagonal() - control_diagonal()).cwiseProduct(residual_sd().cwiseAbs2())};
 }
 
 void LowRankCovariance::move(const Tangent& direction, double step) {

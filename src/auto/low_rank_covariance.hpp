@@ -14,15 +14,16 @@ class LowRankCovariance final : public Covariance {
   double log_determinant() const override { return sigma_.log_determinant(); }
   void draw(PairBatch& batch) const override;
   Vector mean_step(ConstVectorRef gradient) const override;
+  Vector longest_mean_step(ConstVectorRef gradient) const override;
   void prepare(const PairBatch& batch) override;
   Tangent differential(const PairBatch& batch, Index first, Index count) const override;
+  std::optional<Tangent> block_differential(const PairBatch& batch, Index first, Index count) const override;
   Tangent natural(const Tangent& differential) const override;
   void move(const Tangent& direction, double step) override;
   void scale(double factor) override;
   void learn(const PairBatch& batch) override;
   void renew() override;
   bool sketches() const override;
-  double shortness() const override { return sketch_ ? sketch_->rest() : 1; }
   void sketch(const Product& curvature_times, ConstMatrixRef first) override {
     sketch_.emplace(sigma_, curvature_times, first);
   }
@@ -45,6 +46,9 @@ class LowRankCovariance final : public Covariance {
   Matrix symmetric_control() const { return .5 * (control_ + control_.transpose()); }
   /// g + A delta with the symmetric part of A.
   Matrix controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const;
+  /// sym E[residual solved'] as a differential, and Sigma^-1 - A.
+  Tangent estimated(const Matrix& residual, const Matrix& solved) const;
+  Tangent expected() const;
   double control_memory() const;
   /// The noise of A relative to Sigma^-1, as a spectral norm.
   double control_noise() const;
@@ -61,8 +65,9 @@ class LowRankCovariance final : public Covariance {
   Matrix log_residual_;  // one column
   Matrix control_;       // A of the control variate; empty where it is not dense
   bool controlled_ = false;
-  Matrix newton_root_;  // Cholesky factor of the curvature that preconditions the mean; empty where there is
-                        // none
+  bool astray_ = false;  // what is known of A is too far from the last batch
+  Matrix newton_root_;   // Cholesky factor of the curvature that preconditions the mean; empty where there is
+                         // none
   /// Pairs that the control variate has seen, and the mean square that it leaves of a residual's coordinate.
   Matrix learned_ = Matrix::Zero(2, 1);
 

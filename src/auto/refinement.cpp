@@ -24,15 +24,14 @@ void keep(Matrix& from, const std::vector<Index>& kept) {
 
 }  // namespace
 
-void IterateAverage::add(ConstVectorRef mean, const Covariance& covariance) {
+void IterateAverage::add(ConstVectorRef mean, const Covariance& covariance, double weight) {
   count += 1;
   if (count == 1) {
     value = {mean, covariance.coordinates(nullptr)};
     return;
   }
-  value.mean += (mean - value.mean) / count;
-  value.covariance =
-      combine(1 - 1 / count, value.covariance, 1 / count, covariance.coordinates(&value.covariance));
+  value.mean += weight * (mean - value.mean);
+  value.covariance = combine(1 - weight, value.covariance, weight, covariance.coordinates(&value.covariance));
 }
 
 Refinement::State::State(Evaluator& evaluator_, Vector mean_, std::unique_ptr<Covariance> covariance_,
@@ -95,8 +94,7 @@ void Refinement::State::take_step() {
   const double mean_total = .5 * g.dot(mean_step);
   const double mean_noise = .5 * difference.dot(covariance->mean_step(difference));
 
-  const Tangent d1 = covariance->differential(batch, 0, half);
-  const Tangent d2 = covariance->differential(batch, batch.pairs() - half, half);
+  const auto [d1, d2] = differentials(half);
   const Tangent d = combine(.5, d1, .5, d2);
   const Tangent apart = combine(.5, d1, -.5, d2);
   const Tangent direction = covariance->natural(d);
@@ -107,6 +105,9 @@ void Refinement::State::take_step() {
     covariance->scale(constants::kShrink);  // gradients beyond all numbers: the draws are too far out
     return;
   }
+  if (covariance->sketches())
+    left_window.push_back(gain_of(
+        g, difference, [&](const Vector& gradient) { return covariance->longest_mean_step(gradient); }));
   const bool first = last_mean_step.size() == 0;
   mean_window.push_back({mean_total - mean_noise, mean_total, first ? 0 : .5 * g.dot(last_mean_step)});
   covariance_window.push_back({total - noise, total, first ? 0 : .5 * inner(d, last_direction)});
@@ -123,6 +124,28 @@ void Refinement::State::take_step() {
   covariance->move(direction, covariance_control.step());
 }
 
+// With steps rho an average over n iterations has noise/n of the noise, and is n/2 iterations, or about n rho
+// signal in nats, behind: the best n is sqrt(noise / (rho signal)).
+void Refinement::State::average_recent() {
+  const auto left = [](const WindowGain& gain, const StepControl& control) {
+    return std::max(0., gain.signal - control.noise_floor(gain));
+  };
+  seen += static_cast<double>(batch.pairs());
+  const double lag = std::max(mean_control.step(), covariance_control.step()) *
+                     (left(mean_gain, mean_control) + left(covariance_gain, covariance_control));
+  const double noise = mean_gain.noise() + covariance_gain.noise();
+  const double memory = constants::kRecentShare * seen / static_cast<double>(batch.pairs());
+  const double iterations = noise > 0 ? std::min(memory, std::sqrt(noise / std::max(lag, 1e-300))) : 1;
+  recent.add(mean, *covariance, 1 / std::max(1., iterations));
+}
+
+void Refinement::State::restart_epoch() {
+  quiet_windows = 0;
+  average.clear();
+  left_window.clear();
+  between_window.clear();
+}
+
 void Refinement::State::end_window() {
   mean_gain = summarise(mean_window);
   covariance_gain = summarise(covariance_window);
@@ -135,9 +158,7 @@ void Refinement::State::end_window() {
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
   const bool quiet = signal < std::max({2 * se, 2 * floor, constants::kQuietShare * tolerance});
   if (!quiet) {
-    quiet_windows = 0;
-    average.clear();
-    settled = false;
+    restart_epoch();
     const bool abundant = mean_control.abundant() && covariance_control.abundant();
     if (scarce) pairs = std::min(2 * pairs, most_pairs());
     if (abundant) pairs = std::max(pairs / 2, first_pairs(mean.size()));
@@ -167,9 +188,8 @@ bool Refinement::State::went_back() {
   mean_window.clear();
   covariance_window.clear();
   last_mean_step.resize(0);
-  quiet_windows = 0;
-  settled = false;
-  average.clear();
+  restart_epoch();
+  recent.clear();
   return true;
 }
 
@@ -178,6 +198,7 @@ void Refinement::step() {
   s.sketch_curvature();
   if (s.draw_batch() && !s.went_back()) {
     s.take_step();
+    s.average_recent();
     if (s.quiet_windows > 0) s.average.add(s.mean, *s.covariance);
     if (static_cast<int>(s.mean_window.size()) == constants::kWindow) s.end_window();
   }
@@ -203,11 +224,9 @@ Index Refinement::pairs() const { return state_->pairs; }
 
 Gaussian Refinement::posterior() const {
   const State& s = *state_;
-  const Iterate* best = s.average.count >= constants::kWindow ? &s.average.value
-                        : s.settled                           ? &s.previous
-                                                              : nullptr;
-  const auto covariance = best != nullptr ? s.at(*best) : nullptr;
-  return covariance ? covariance->gaussian(best->mean) : s.covariance->gaussian(s.mean);
+  const IterateAverage& best = s.status == RefinementStatus::kConverged ? s.average : s.recent;
+  const auto covariance = best.count > 0 ? s.at(best.value) : nullptr;
+  return covariance ? covariance->gaussian(best.value.mean) : s.covariance->gaussian(s.mean);
 }
 
 std::optional<Refinement> Refinement::alternative() const {

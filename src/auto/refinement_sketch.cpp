@@ -55,6 +55,26 @@ class ExpectedCurvature {
 
 }  // namespace
 
+// Blocks of the differential that are nearly zero count as much as their signal stands out of their noise.
+std::pair<Tangent, Tangent> Refinement::State::differentials(Index half) {
+  const Index second = batch.pairs() - half;
+  Tangent d1 = covariance->differential(batch, 0, half);
+  Tangent d2 = covariance->differential(batch, second, half);
+  const auto blocks1 = covariance->block_differential(batch, 0, half);
+  const auto blocks2 = covariance->block_differential(batch, second, half);
+  if (!blocks1 || !blocks2) return {std::move(d1), std::move(d2)};
+  const Tangent left1 = combine(1, d1, -1, *blocks1);
+  const Tangent left2 = combine(1, d2, -1, *blocks2);
+  between_window.push_back(
+      gain_of(combine(.5, left1, .5, left2), combine(.5, left1, -.5, left2),
+              [&](const Tangent& differential) { return covariance->natural(differential); }));
+  const Gain& newest = between_window.back();
+  between.signal += constants::kGainWeight * (newest.signal - between.signal);
+  between.total += constants::kGainWeight * (newest.total - between.total);
+  const double share = between.total > 0 ? std::clamp(between.signal / between.total, 0., 1.) : 0;
+  return {combine(1, *blocks1, share, left1), combine(1, *blocks2, share, left2)};
+}
+
 bool Refinement::State::sketch_due() const {
   if (!covariance->sketches()) return false;
   if (!sketched) return true;

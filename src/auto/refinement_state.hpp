@@ -11,7 +11,10 @@ namespace magva {
 /// Running average of iterates.
 class IterateAverage {
  public:
-  void add(ConstVectorRef mean, const Covariance& covariance);
+  /// With equal weights.
+  void add(ConstVectorRef mean, const Covariance& covariance) { add(mean, covariance, 1 / (count + 1)); }
+  /// `weight`: the newest iterate's; the first one has all of it.
+  void add(ConstVectorRef mean, const Covariance& covariance, double weight);
   void clear() { count = 0; }
   Iterate value;
   double count = 0;
@@ -24,6 +27,15 @@ struct ProbeDraws {
   Index count;
 };
 
+inline double inner(const Vector& gradient, const Vector& step) { return gradient.dot(step); }
+
+/// Of a gradient, from the mean of two halves of a batch and half their difference.
+template <typename Gradient, typename Natural>
+Gain gain_of(const Gradient& mean, const Gradient& apart, const Natural& natural) {
+  const double total = .5 * inner(mean, natural(mean));
+  return {total - .5 * inner(apart, natural(apart)), total, 0};
+}
+
 struct Refinement::State {
   State(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
         double tolerance);
@@ -34,6 +46,11 @@ struct Refinement::State {
   bool sketch_due() const;
   Index most_pairs() const;
   void take_step();
+  void average_recent();
+  /// Two independent estimates of the ELBO's differential for the covariance.
+  std::pair<Tangent, Tangent> differentials(Index half);
+  /// Forgets what the present epoch has gathered.
+  void restart_epoch();
   void end_window();
   void end_epoch();
   /// Keeps the best iterate; true where the present one has fallen so far below it that it has gone back
@@ -60,11 +77,16 @@ struct Refinement::State {
   Index pairs;
   StepControl mean_control, covariance_control;
   std::vector<Gain> mean_window, covariance_window;
+  // Of an epoch, where the curvature is sketched: what the mean has left to gain, and what the blocks have
+  // that the covariance's steps leave out.
+  std::vector<Gain> left_window, between_window;
+  Gain between;           // running average
   int quiet_windows = 0;  // windows of the present epoch
   WindowGain mean_gain, covariance_gain;
   IterateAverage average;
-  Iterate previous;      // the last epoch's average; empty before the first
-  bool settled = false;  // it still stands: nothing has moved since
+  IterateAverage recent;  // what a fit that has not converged returns
+  double seen = 0;        // pairs
+  Iterate previous;       // the last epoch's average; empty before the first
   double previous_floor = 0;
   double best_elbo = -std::numeric_limits<double>::infinity();  // of a batch
   Vector best_mean;

@@ -68,13 +68,12 @@ SketchedCurvature::SketchedCurvature(FactorMatrix sigma, const Product& curvatur
       std::max(1., (rest.values.cwiseAbs() + rest.errors + constants::kRitzNoise * rest.noise).maxCoeff());
 }
 
-Matrix SketchedCurvature::times(ConstMatrixRef x) const {
-  return sigma_.solve(x) +
-         found_.u * ((values_.array() - 1).matrix().asDiagonal() * (found_.u.transpose() * x));
+Matrix SketchedCurvature::excess_times(ConstMatrixRef x) const {
+  return found_.u * ((values_.array() - 1).matrix().asDiagonal() * (found_.u.transpose() * x));
 }
 
-Vector SketchedCurvature::diagonal() const {
-  return sigma_.inverse_diagonal() + found_.u.cwiseAbs2() * (values_.array() - 1).matrix();
+Vector SketchedCurvature::excess_diagonal() const {
+  return found_.u.cwiseAbs2() * (values_.array() - 1).matrix();
 }
 
 // Negative curvature counts by its size: the steps there are as short, and uphill.
@@ -83,9 +82,9 @@ Matrix SketchedCurvature::bound_times(ConstMatrixRef x) const {
   return rest_ * sigma_.solve(x) + found_.u * (beyond.asDiagonal() * (found_.u.transpose() * x));
 }
 
-Vector SketchedCurvature::bound_solve(ConstVectorRef g) const {
-  const Vector beyond = bounds_.cwiseInverse().array() - 1 / rest_;
-  return sigma_.times(g) / rest_ + found_.z * beyond.cwiseProduct(found_.z.transpose() * g);
+Vector SketchedCurvature::solve(ConstVectorRef g, double rest) const {
+  const Vector beyond = bounds_.cwiseInverse().array() - 1 / rest;
+  return sigma_.times(g) / rest + found_.z * beyond.cwiseProduct(found_.z.transpose() * g);
 }
 
 }  // namespace magva

@@ -35,16 +35,20 @@ class SketchedCurvature {
   /// `first`: two gradients to start from.
   SketchedCurvature(FactorMatrix sigma, const Product& curvature_times, ConstMatrixRef first);
 
-  /// A x, and the diagonal of A.
-  Matrix times(ConstMatrixRef x) const;
-  Vector diagonal() const;
+  /// (A - Sigma^-1) x, and the diagonal of A - Sigma^-1: what A has beyond a Sigma^-1 that moves on.
+  Matrix excess_times(ConstMatrixRef x) const;
+  Vector excess_diagonal() const;
   /// The bound's product with x, and the solution for a right-hand side.
   Matrix bound_times(ConstMatrixRef x) const;
-  Vector bound_solve(ConstVectorRef g) const;
-  /// The bound's eigenvalue outside of what was found, where that of A may be as low as 1.
-  double rest() const { return rest_; }
+  Vector bound_solve(ConstVectorRef g) const { return solve(g, rest_); }
+  /// The same where the eigenvalues of all other directions are as low as 1.
+  Vector lowest_solve(ConstVectorRef g) const { return solve(g, 1); }
+  /// The part of gradients in the directions that were found.
+  Matrix known_part(ConstMatrixRef gradients) const { return found_.u * (found_.z.transpose() * gradients); }
 
  private:
+  Vector solve(ConstVectorRef g, double rest) const;
+
   FactorMatrix sigma_;
   DualVectors found_;
   Vector values_;

@@ -153,6 +153,8 @@ inline constexpr double kGainWeight = .25;
 inline constexpr int kWindow = 8;
 /// Windows at a stationary point, with one batch size, that make an epoch; its iterates are averaged.
 inline constexpr int kEpochWindows = 3;
+/// A fit that has not converged returns an average of recent iterates, of at most this share of all pairs.
+inline constexpr double kRecentShare = .15;
 /// A step overshoots when the next gradient points back by more than this share of its own square.
 inline constexpr double kOvershoot = .3;
 /// What is then left of the step, which becomes the largest, and how the largest recovers with every
@@ -178,6 +180,8 @@ inline constexpr double kQuietShare = .1;
 inline constexpr double kFloorShare = .2;
 inline constexpr double kSignalShare = .2;
 inline constexpr double kDriftShare = .5;
+/// The same for the signal of the blocks that the covariance's steps leave out where m is large.
+inline constexpr double kUnseenShare = .5;
 /// Drift that the noise of two averages explains, in units of that noise.
 inline constexpr double kDriftNoise = 3;
 /// Shares of Sigma^-1 in the learned curvature, the first that makes it positive definite, for which other

@@ -44,13 +44,19 @@ class Covariance {
   /// Turns a gradient for the mean into its step.
   virtual Vector mean_step(ConstVectorRef gradient) const = 0;
 
-  /// By how much, at most, the mean's steps are shorter than Newton steps, and their gains smaller.
-  virtual double shortness() const { return 1; }
+  /// The step that would be right where the curvature is as low as it may be: it gains what is left to gain.
+  virtual Vector longest_mean_step(ConstVectorRef gradient) const { return mean_step(gradient); }
 
   /// Decides how the differential is estimated from this batch.
   virtual void prepare(const PairBatch& /*batch*/) {}
   /// The ELBO's differential as estimated from the pairs [first, first + count) of the batch.
   virtual Tangent differential(const PairBatch& batch, Index first, Index count) const = 0;
+  /// The same without the blocks between the directions in which the curvature is known and all others: these
+  /// are nearly zero, and most of the noise where m is large. Nothing where no curvature is known.
+  virtual std::optional<Tangent> block_differential(const PairBatch& /*batch*/, Index /*first*/,
+                                                    Index /*count*/) const {
+    return std::nullopt;
+  }
   virtual Tangent natural(const Tangent& differential) const = 0;
   /// Moves along a natural direction, at most as far as the Gaussian it came from can be trusted.
   virtual void move(const Tangent& direction, double step) = 0;
