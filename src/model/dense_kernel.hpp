@@ -124,9 +124,7 @@ class DenseKernel final : public DesignKernel {
         });
       });
     }
-    double totals[S * R];
-    add_up_each(sums, totals);
-    for (int s = 0; s < S; ++s) std::copy_n(totals + s * R, R, eta + s * stride);
+    add_up_columns<R>(sums, eta, stride);
   }
 
   template <bool Fetch>

@@ -194,39 +194,56 @@ template <int N, class F>
   (std::make_integer_sequence<int, N>{});
 }
 
+#if defined(__AVX512F__)
+/// Numbers whose first and second halves, added, are add_up() of four packs.
+inline Pack add_up_four(const Pack* packs) {
+  const auto pairs = [](Pack a, Pack b) {
+    return __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
+           __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+  };
+  const Pack a = pairs(packs[0], packs[1]);
+  const Pack b = pairs(packs[2], packs[3]);
+  return __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
+         __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+inline Pack add_up_halves(Pack a, Pack b) {
+  return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+         __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+}
+#endif
+
 /// out[i] = add_up(packs[i]).
 template <int N, class P>
 [[gnu::always_inline]] inline void add_up_each(const P (&packs)[N], double* out) {
 #if defined(__AVX512F__)
-  if constexpr (std::is_same_v<P, Pack> && N % 4 == 0) {
-    const auto pairs = [](Pack a, Pack b) {
-      return __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
-             __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-    };
-    const auto fours = [&](auto at) __attribute__((always_inline)) {
-      constexpr int i = at;
-      const Pack a = pairs(packs[i], packs[i + 1]);
-      const Pack b = pairs(packs[i + 2], packs[i + 3]);
-      return __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
-             __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-    };
-    const auto halves = [](Pack a, Pack b) {
-      return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
-             __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-    };
+  if constexpr (std::is_same_v<P, Pack> && N % 8 == 0) {
     unroll<N / 8>([&](auto group) __attribute__((always_inline)) {
       constexpr int i = 8 * group;
-      store(out + i,
-            halves(fours(std::integral_constant<int, i>{}), fours(std::integral_constant<int, i + 4>{})));
+      store(out + i, add_up_halves(add_up_four(packs + i), add_up_four(packs + i + 4)));
     });
-    if constexpr (N % 8 == 4) {
-      const Pack a = fours(std::integral_constant<int, N - 4>{});
-      store_some(out + N - 4, 4, halves(a, a));
-    }
     return;
   }
 #endif
   unroll<N>([&](auto i) __attribute__((always_inline)) { out[i] = add_up(packs[i]); });
+}
+
+/// The same for columns of R packs, which go to out, out + stride, ...
+template <int R, int N, class P>
+[[gnu::always_inline]] inline void add_up_columns(const P (&packs)[N], double* out, Index stride) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<P, Pack> && R == 4) {
+    unroll<N / R>([&](auto column) __attribute__((always_inline)) {
+      const Pack twice = add_up_four(packs + R * column);
+      const __m256d sums = _mm256_add_pd(_mm512_castpd512_pd256(twice), _mm512_extractf64x4_pd(twice, 1));
+      _mm256_storeu_pd(out + column * stride, sums);
+    });
+    return;
+  }
+#endif
+  double totals[N];
+  add_up_each(packs, totals);
+  for (int column = 0; column < N / R; ++column)
+    for (int i = 0; i < R; ++i) out[column * stride + i] = totals[column * R + i];
 }
 
 /// exp(x) by its power series around the nearest multiple of log 2: relative error below 2^-52. Results stay
