@@ -16,7 +16,11 @@ template <class Scalar, class P>
 class DenseKernel final : public DesignKernel {
  public:
   DenseKernel(DenseRows<Scalar> x, const Design& design)
-      : DesignKernel(design), x_(x), whole_(x.cols / kWidth<P> * kWidth<P>), column_(padded(x.cols)) {}
+      : DesignKernel(design),
+        x_(x),
+        whole_(x.cols / kWidth<P> * kWidth<P>),
+        column_(padded(x.cols)),
+        fetches_(x.rows * x.stride * static_cast<Index>(sizeof(Scalar)) > kCacheBytes) {}
 
   Index block_rows() const override {
     constexpr Index kBlockBytes = 32768;  // a first-level cache
@@ -44,17 +48,15 @@ class DenseKernel final : public DesignKernel {
 
   void multiply(const RowBlock& block, const double* packed, Index draws, double* eta,
                 Index stride) const override {
-    for_each_draw_tile(draws, [&](auto rows, auto wide, Index s) {
-      multiply_draws<rows, wide>(block, packed + s * column_, eta + s * stride, stride);
-    });
+    if (fetches_)
+      multiply_all<true>(block, packed, draws, eta, stride);
+    else
+      multiply_all<false>(block, packed, draws, eta, stride);
   }
 
   void accumulate(const RowBlock& block, const double* residual, Index stride, Index draws,
                   double* packed_gradient) const override {
-    // A design that no cache holds is fetched a block ahead: rows are too short for the processor to see a
-    // pattern, and it would otherwise compute and wait in turns.
-    constexpr Index kCacheBytes = Index{1} << 20U;
-    if (x_.rows * x_.stride * static_cast<Index>(sizeof(Scalar)) > kCacheBytes)
+    if (fetches_)
       accumulate_all<true>(block, residual, stride, draws, packed_gradient);
     else
       accumulate_all<false>(block, residual, stride, draws, packed_gradient);
@@ -97,15 +99,24 @@ class DenseKernel final : public DesignKernel {
     return load<P>(from);
   }
 
-  template <int R, int S>
-  void multiply_draws(const RowBlock& block, const double* packed, double* eta, Index stride) const {
-    for_each_tile<R>(block.size, [&](auto rows, Index i) {
-      multiply_tile<rows, S>({x_, block, i}, packed, eta + i, stride);
+  template <bool Fetch>
+  void multiply_all(const RowBlock& block, const double* packed, Index draws, double* eta,
+                    Index stride) const {
+    for_each_draw_tile(draws, [&](auto rows, auto wide, Index s) {
+      multiply_draws<rows, wide, Fetch>(block, packed + s * column_, eta + s * stride, stride);
     });
   }
 
-  template <int R, int S>
+  template <int R, int S, bool Fetch>
+  void multiply_draws(const RowBlock& block, const double* packed, double* eta, Index stride) const {
+    for_each_tile<R>(block.size, [&](auto rows, Index i) {
+      multiply_tile<rows, S, Fetch>({x_, block, i}, packed, eta + i, stride);
+    });
+  }
+
+  template <int R, int S, bool Fetch>
   void multiply_tile(const TileRows<R>& rows, const double* packed, double* eta, Index stride) const {
+    const Index ahead = block_rows() * x_.stride;
     const Index end = x_.cols;
     const Index last = x_.cols - kWidth<P>;
     const Index column = column_;
@@ -118,6 +129,7 @@ class DenseKernel final : public DesignKernel {
         beta[s] = in_register(load<P>(packed + s * column + j));
       });
       unroll<R>([&](auto r) __attribute__((always_inline)) {
+        if constexpr (Fetch && r % 2 == 0) __builtin_prefetch(rows.at[r] + at + ahead, 0, 2);
         const P x = load_for<S>(rows.at[r] + at);
         unroll<S>([&](auto s) __attribute__((always_inline)) {
           sums[s * R + r] = multiply_add(x, beta[s], sums[s * R + r]);
@@ -159,7 +171,7 @@ class DenseKernel final : public DesignKernel {
       P sums[S];
       unroll<S>([&](auto s) __attribute__((always_inline)) { sums[s] = load<P>(packed + s * column + j); });
       unroll<R>([&](auto r) __attribute__((always_inline)) {
-        if constexpr (Fetch) __builtin_prefetch(rows.at[r] + at + ahead, 0, 2);
+        if constexpr (Fetch && (r % 2 == 1 || R == 1)) __builtin_prefetch(rows.at[r] + at + ahead, 0, 2);
         const P x = load_for<S>(rows.at[r] + at);
         unroll<S>([&](auto s) __attribute__((always_inline)) {
           sums[s] = multiply_add(x, weights[s * R + r], sums[s]);
@@ -169,9 +181,15 @@ class DenseKernel final : public DesignKernel {
     }
   }
 
+  // A design that a core's own cache does not hold is fetched a block ahead: rows are too short for the
+  // processor to see a pattern, and it would otherwise compute and wait in turns. Half of the rows are asked
+  // for in each product: it takes only so many requests at once.
+  static constexpr Index kCacheBytes = Index{1} << 20U;
+
   DenseRows<Scalar> x_;
   Index whole_;   // columns in whole packs
   Index column_;  // length of a draw's packed column
+  bool fetches_;
 };
 
 }  // namespace magva::detail
