@@ -316,7 +316,7 @@ void LowRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator es
     MutablePanel rows = mutable_panel(of_factors, r);
     rows.cols = rank_;
     make(r, task, rows);
-    for (std::size_t b : {0, 1})
+    for (std::size_t b = 0; b < 2; ++b)
       std::copy_n(made_beside(b, r, task).data, r.size(), blocks_[b].gradient.data() + r.begin);
   });
   finish_gradient();
