@@ -37,6 +37,7 @@ Index widest(const std::vector<Block>& blocks) {
 
 std::vector<Block> without_gradients(const std::vector<Block>& blocks) {
   std::vector<Block> out;
+  out.reserve(blocks.size());
   for (const auto& block : blocks) out.push_back({block.name, block.manifold, block.value, Matrix()});
   return out;
 }
