@@ -98,14 +98,7 @@ void Fitter::State::set_whitening(const Whitening& to) {
   whitening_log_det = to.scale.array().log().sum();
 }
 
-void Fitter::State::draw_noise() {
-  const Noise source(options.seed, NoiseStream::kFit);
-  const Index own = options.antithetic ? options.draws / 2 : options.draws;
-  source.fill(static_cast<std::uint64_t>(iteration), 0, noise.leftCols(own), *workers);
-  if (own < options.draws) noise.rightCols(own) = -noise.leftCols(own);
-}
-
-void Fitter::State::draw_noise_rows(std::int64_t for_iteration, Range rows) {
+void Fitter::State::draw_noise(std::int64_t for_iteration, Range rows) {
   const Noise source(options.seed, NoiseStream::kFit);
   const Index own = options.antithetic ? options.draws / 2 : options.draws;
   for (Index s = 0; s < own; ++s)
@@ -116,7 +109,7 @@ void Fitter::State::draw_noise_rows(std::int64_t for_iteration, Range rows) {
 }
 
 void Fitter::State::draw() {
-  draw_noise();
+  sweep(noise.rows(), *workers, [&](Range rows, Index) { draw_noise(iteration, rows); });
   family->prepare_and_draw(noise, theta);
 }
 

@@ -12,9 +12,8 @@ struct Fitter::State {
   class Sweeps;
 
   void set_whitening(const Whitening& to);
-  void draw_noise();
-  /// The same for some of its rows and any iteration.
-  void draw_noise_rows(std::int64_t for_iteration, Range rows);
+  /// Some rows of it.
+  void draw_noise(std::int64_t for_iteration, Range rows);
   void draw();
   void evaluate_model();
   void weigh_draws();

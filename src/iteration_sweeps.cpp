@@ -32,7 +32,7 @@ void Fitter::State::Sweeps::update_the_rest() {
 
 void Fitter::State::Sweeps::wrote(Range r, Index task) {
   const Index first = first_epsilon();
-  state_.draw_noise_rows(state_.iteration + 1, {first + r.begin, first + r.end});
+  state_.draw_noise(state_.iteration + 1, {first + r.begin, first + r.end});
   family_.draw_rows(r, task);
 }
 
@@ -58,7 +58,7 @@ void Fitter::State::Sweeps::look_ahead_to_wrote(Range r, Ahead& ahead) {
 
 void Fitter::State::Sweeps::all_made() {
   update_the_rest();
-  state_.draw_noise_rows(state_.iteration + 1, {0, first_epsilon()});
+  state_.draw_noise(state_.iteration + 1, {0, first_epsilon()});
   family_.start_draw(state_.noise, state_.theta);
 }
 

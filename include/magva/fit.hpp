@@ -62,7 +62,8 @@ class Fitter {
 
   /// Multiplies all steps from here on; for drivers with schedules of their own.
   void set_step_scale(double scale);
-  /// The blocks may be changed between iterations, for starts and restarts.
+  /// The blocks may be changed between iterations, for starts and restarts. Ask for it after the last step:
+  /// the next draws may have been made already, and are made anew then.
   Family& family();
   const FitOptions& options() const;
   const Whitening& whitening() const;
