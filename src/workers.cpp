@@ -22,16 +22,23 @@ inline void pause_briefly() {
 }  // namespace
 
 // A round of tasks is over when all tasks are done, whether or not every thread has come: on a busy machine a
-// thread may not get a core for longer than the whole round takes.
+// thread may not get a core for longer than the whole round takes. Each thread has a share of the tasks, the
+// same in every round, so that it finds in its core's cache what it left there; then it takes what others
+// have left of theirs.
 struct Workers::Pool {
+  explicit Pool(int count) : shares(static_cast<std::size_t>(count)) {}
+
   // The round's number and the next task in one word: who changes it from what was read has that task.
   static constexpr std::uint64_t kClosed = 0xffffffffU;
   static constexpr Index task_in(std::uint64_t ticket) { return static_cast<Index>(ticket & kClosed); }
   static constexpr std::uint64_t round_in(std::uint64_t ticket) { return ticket >> 32U; }
+  struct alignas(64) Share {
+    std::atomic<std::uint64_t> ticket{kClosed};
+  };
 
   std::mutex mutex;
   std::condition_variable wake;
-  std::atomic<std::uint64_t> ticket{kClosed};
+  std::vector<Share> shares;
   std::atomic<bool> stop{false};
   std::atomic<Index> tasks{0};
   std::atomic<Index> done{0};
@@ -39,9 +46,19 @@ struct Workers::Pool {
   void (*call)(void*, Index) = nullptr;
   std::vector<std::thread> threads;
 
-  void take_tasks() {
+  Range share_of(std::size_t thread) const {
+    return piece(tasks.load(std::memory_order_relaxed), static_cast<Index>(shares.size()),
+                 static_cast<Index>(thread));
+  }
+
+  void take_tasks(std::size_t thread) {
+    for (std::size_t i = 0; i < shares.size(); ++i) take_tasks_of((thread + i) % shares.size());
+  }
+
+  void take_tasks_of(std::size_t thread) {
+    auto& ticket = shares[thread].ticket;
     std::uint64_t seen = ticket.load(std::memory_order_acquire);
-    while (task_in(seen) < tasks.load(std::memory_order_relaxed)) {
+    while (task_in(seen) < share_of(thread).end) {
       if (!ticket.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel)) continue;
       call(body, task_in(seen));
       done.fetch_add(1, std::memory_order_release);
@@ -49,8 +66,12 @@ struct Workers::Pool {
     }
   }
 
-  bool await_round(std::uint64_t last) {
-    const auto has_come = [&] { return stop || round_in(ticket.load(std::memory_order_acquire)) != last; };
+  std::uint64_t round(std::size_t thread) const {
+    return round_in(shares[thread].ticket.load(std::memory_order_acquire));
+  }
+
+  bool await_round(std::size_t thread, std::uint64_t last) {
+    const auto has_come = [&] { return stop || round(thread) != last; };
     for (int spin = 0; spin < kSpins; ++spin) {
       if (has_come()) return !stop;
       pause_briefly();
@@ -60,33 +81,38 @@ struct Workers::Pool {
     return !stop;
   }
 
-  void serve() {
+  void serve(std::size_t thread) {
     std::uint64_t last = 0;
-    while (await_round(last)) {
-      last = round_in(ticket.load(std::memory_order_acquire));
-      take_tasks();
+    while (await_round(thread, last)) {
+      last = round(thread);
+      take_tasks(thread);
     }
   }
 
   void start_round(Index count) {
-    const std::uint64_t round = round_in(ticket.load(std::memory_order_relaxed)) + 1;
+    const std::uint64_t next = round(0) + 1;
     done.store(0, std::memory_order_relaxed);
     tasks.store(count, std::memory_order_relaxed);
     {
       const std::lock_guard lock(mutex);
-      ticket.store(round << 32U, std::memory_order_release);
+      for (std::size_t thread = 0; thread < shares.size(); ++thread)
+        shares[thread].ticket.store((next << 32U) | static_cast<std::uint64_t>(share_of(thread).begin),
+                                    std::memory_order_release);
     }
     wake.notify_all();
   }
 
-  void close() { ticket.fetch_or(kClosed, std::memory_order_acq_rel); }
+  void close() {
+    for (Share& share : shares) share.ticket.fetch_or(kClosed, std::memory_order_acq_rel);
+  }
 };
 
 Workers::Workers(int threads) {
   if (threads < 1) throw UsageError("the number of threads must be at least 1");
   if (threads == 1) return;
-  pool_ = std::make_unique<Pool>();
-  for (int i = 1; i < threads; ++i) pool_->threads.emplace_back([pool = pool_.get()] { pool->serve(); });
+  pool_ = std::make_unique<Pool>(threads);
+  for (std::size_t i = 1; i < pool_->shares.size(); ++i)
+    pool_->threads.emplace_back([pool = pool_.get(), i] { pool->serve(i); });
 }
 
 Workers::~Workers() {
@@ -105,7 +131,7 @@ void Workers::dispatch(Index tasks, void* body, void (*call)(void*, Index)) {
   pool_->body = body;
   pool_->call = call;
   pool_->start_round(tasks);
-  pool_->take_tasks();
+  pool_->take_tasks(0);
   while (pool_->done.load(std::memory_order_acquire) != tasks) pause_briefly();
   pool_->close();
 }
