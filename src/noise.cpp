@@ -22,18 +22,18 @@ PackWords consecutive() {
   return out;
 }
 
-// Pair i goes to rows 2 i and 2 i + 1.
+// Pair i goes to rows 2 i and 2 i + 1, of which there are `count` or more than a pack's worth.
 void store_pairs(const detail::NormalPair& pairs, Index count, double* to) {
 #if defined(__AVX512F__)
-  if (count >= 2 * kWidth<Pack>) {
-    const auto& [a, b] = pairs;
-    detail::store(to, __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11));
-    detail::store(to + kWidth<Pack>, __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15));
-    return;
-  }
-#endif
+  const auto& [a, b] = pairs;
+  detail::store_some(to, std::min(count, kWidth<Pack>),
+                     __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11));
+  detail::store_some(to + kWidth<Pack>, std::clamp<Index>(count - kWidth<Pack>, 0, kWidth<Pack>),
+                     __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15));
+#else
   for (Index i = 0; i < std::min(count, 2 * kWidth<Pack>); ++i)
     to[i] = (i & 1) ? pairs.second[i / 2] : pairs.first[i / 2];
+#endif
 }
 
 }  // namespace
