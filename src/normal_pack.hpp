@@ -3,7 +3,7 @@
 // compares.
 #include <Random123/philox.h>
 
-#include "model/pack.hpp"
+#include "model/pack_math.hpp"
 
 namespace magva::detail {
 

@@ -1,6 +1,6 @@
 #include "panel_kernels.hpp"
 
-#include "model/pack.hpp"
+#include "model/pack_math.hpp"
 
 namespace magva::detail {
 

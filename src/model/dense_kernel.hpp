@@ -6,8 +6,10 @@
 // Columns beyond a multiple of the pack's width are taken as one more pack that ends at the last column: it
 // overlaps the pack before it, and the packed coefficients have zeros where it does.
 #include <algorithm>
+#include <optional>
 
 #include "design_kernel.hpp"
+#include "draw_pack_kernel.hpp"
 #include "pack.hpp"
 
 namespace magva::detail {
@@ -20,7 +22,11 @@ class DenseKernel final : public DesignKernel {
         x_(x),
         whole_(x.cols / kWidth<P> * kWidth<P>),
         column_(padded(x.cols)),
-        fetches_(x.rows * x.stride * static_cast<Index>(sizeof(Scalar)) > kCacheBytes) {}
+        fetches_(x.rows * x.stride * static_cast<Index>(sizeof(Scalar)) > kCacheBytes) {
+    // Numbers in single precision had better be converted once for several draws, and packs of two gain
+    // nothing.
+    if constexpr (std::is_same_v<Scalar, double> && kWidth < Pack >> 2) draw_packs_.emplace(x, fetches_);
+  }
 
   Index block_rows() const override {
     constexpr Index kBlockBytes = 32768;  // a first-level cache
@@ -61,6 +67,8 @@ class DenseKernel final : public DesignKernel {
     else
       accumulate_all<false>(block, residual, stride, draws, packed_gradient);
   }
+
+  const DrawPackKernel* draw_packs() const override { return draw_packs_ ? &*draw_packs_ : nullptr; }
 
  private:
   /// Where a tile's rows are.
@@ -190,6 +198,7 @@ class DenseKernel final : public DesignKernel {
   Index whole_;   // columns in whole packs
   Index column_;  // length of a draw's packed column
   bool fetches_;
+  std::optional<DrawPackKernel> draw_packs_;
 };
 
 }  // namespace magva::detail

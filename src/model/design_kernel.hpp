@@ -15,6 +15,8 @@ struct RowBlock {
   Index row(Index i) const { return chosen ? chosen[begin + i] : begin + i; }
 };
 
+class DrawPackKernel;
+
 /// Coefficients and gradients go in and out of a packed form that suits the design; `draws` is the same for
 /// all calls on one packed buffer. No call allocates.
 class DesignKernel {
@@ -36,6 +38,9 @@ class DesignKernel {
   /// gradient_s += sum_i x_i residual(i, s).
   virtual void accumulate(const RowBlock& block, const double* residual, Index stride, Index draws,
                           double* packed_gradient) const = 0;
+
+  /// The same for packs of draws, where the design has a faster way for these; else null.
+  virtual const DrawPackKernel* draw_packs() const { return nullptr; }
 
  private:
   Design design_;

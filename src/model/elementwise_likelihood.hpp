@@ -1,15 +1,35 @@
 #pragma once
 // The loop over a block's rows that all likelihoods share. A family supplies one pack of rows:
 //   static constexpr bool kNuisance;
-//   Point point(Pack eta, Pack y, const Shape&) const;
+//   Point point(Pack eta, Pack y, const S& shape) const;
+// where S is Shape, for rows of one draw, or PackShape, for one row of a pack of draws.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "magva/model/likelihood.hpp"
-#include "pack.hpp"
+#include "pack_math.hpp"
 
 namespace magva::detail {
 
-/// For each row of a pack: log p(y | eta) without its constant, its derivative by eta, and by the nuisance
+/// A sentence about the first response that is not `wanted`.
+template <class Test>
+std::vector<std::string> first_fault(ConstVectorRef response, const char* wanted, Test&& sound) {
+  for (Index i = 0; i < response.size(); ++i)
+    if (!sound(response(i)))
+      return {fmt::format("the response in row {} is {}, but it must be {}", i + 1, response(i), wanted)};
+  return {};
+}
+
+/// The shapes of a pack of draws.
+struct PackShape {
+  Pack precision;
+  Pack log_scale;
+};
+
+/// For each lane: log p(y | eta) without its constant, its derivative by eta, and by the nuisance
 /// parameter.
 struct Point {
   Pack log_likelihood;
@@ -23,6 +43,27 @@ class ElementwiseLikelihood : public Likelihood {
   void evaluate_block(const ResponseBlock& block, double* eta, Index stride, Index draws, const Shape* shapes,
                       BlockSums* sums) const override {
     for (Index s = 0; s < draws; ++s) add_draw(block, eta + s * stride, shapes[s], sums[s]);
+  }
+
+  void evaluate_pack(const ResponseBlock& block, double* eta, const Shape* shapes,
+                     BlockSums& sums) const override {
+    PackShape shape;
+    for (int s = 0; s < kWidth<Pack>; ++s) {
+      shape.precision[s] = shapes[s].precision;
+      shape.log_scale[s] = shapes[s].log_scale;
+    }
+    Pack log_likelihood{};
+    Pack nuisance{};
+    for (Index i = 0; i < block.rows; ++i) {
+      double* at = eta + i * kWidth<Pack>;
+      const Point point = family().point(load(at), fill(block.response[i]), shape);
+      const Pack weight = fill(block.weight[i]);
+      log_likelihood += weight * point.log_likelihood;
+      if constexpr (Family::kNuisance) nuisance += weight * point.nuisance;
+      store(at, weight * point.residual);
+    }
+    add(log_likelihood, sums.log_likelihood.data());
+    if constexpr (Family::kNuisance) add(nuisance, sums.nuisance_gradient.data());
   }
 
   void log_density(ConstVectorRef response, VectorRef eta, const Shape& shape) const final {

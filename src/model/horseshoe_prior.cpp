@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "half_cauchy.hpp"
-#include "pack.hpp"
+#include "pack_math.hpp"
 #include "priors.hpp"
 
 namespace magva::detail {

@@ -16,17 +16,9 @@ namespace {
 
 using detail::ElementwiseLikelihood;
 using detail::fill;
+using detail::first_fault;
 using detail::Pack;
 using detail::Point;
-
-/// A sentence about the first response that is not `wanted`.
-template <class Test>
-std::vector<std::string> first_fault(ConstVectorRef response, const char* wanted, Test&& sound) {
-  for (Index i = 0; i < response.size(); ++i)
-    if (!sound(response(i)))
-      return {fmt::format("the response in row {} is {}, but it must be {}", i + 1, response(i), wanted)};
-  return {};
-}
 
 double weighted_mean(ConstVectorRef y, ConstVectorRef w) { return w.dot(y) / w.sum(); }
 
@@ -34,98 +26,13 @@ double weighted_sd(ConstVectorRef y, ConstVectorRef w) {
   return std::sqrt(w.dot((y.array() - weighted_mean(y, w)).square().matrix()) / w.sum());
 }
 
-class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
- public:
-  static constexpr bool kNuisance = false;
-  using ElementwiseLikelihood::constant;
-  double constant(double) const { return 0.0; }
-  Point point(Pack eta, Pack y, const Shape&) const {
-    const detail::Softplus softplus = detail::softplus(eta);
-    return {y * eta - softplus.value, y - softplus.derivative, Pack{}};
-  }
-  /// Where all weights are 1, the sum of log(1 + exp(-|eta|)) is the logarithm of a product.
-  void evaluate_block(const ResponseBlock& block, double* eta, Index stride, Index draws, const Shape* shapes,
-                      BlockSums* sums) const override {
-    if (!block.unweighted)
-      return ElementwiseLikelihood::evaluate_block(block, eta, stride, draws, shapes, sums);
-    for (Index s = 0; s < draws; ++s) add_unweighted(block, eta + s * stride, sums[s]);
-  }
-  void close(BlockSums& sums) const override { take_logarithm(sums); }
-
-  std::vector<std::string> problems(ConstVectorRef response) const override {
-    return first_fault(response, "0 or 1 for a logistic regression",
-                       [](double y) { return y == 0.0 || y == 1.0; });
-  }
-  double intercept_start(ConstVectorRef y, ConstVectorRef w) const override {
-    const double ones = w.dot(y);
-    return std::log((ones + 0.5) / (w.sum() - ones + 0.5));
-  }
-  double mean(double eta) const override { return 1.0 / (1.0 + std::exp(-eta)); }
-  double simulate(double eta, const Shape&, std::mt19937_64& generator) const override {
-    return std::bernoulli_distribution(mean(eta))(generator) ? 1.0 : 0.0;
-  }
-
- private:
-  static constexpr int kParts = detail::kPadding / detail::kWidth<Pack>;
-  struct Sums {
-    Pack linear[kParts]{};
-    Pack product[kParts];
-  };
-
-  static void add_unweighted(const ResponseBlock& block, double* eta, BlockSums& to) {
-    constexpr Index kRows = 2048;  // a product has at most a factor of 1 to 2 for every eighth
-    constexpr int kAtOnce = 4;
-    constexpr Index kStep = kAtOnce * detail::kWidth<Pack>;
-    for (Index row = 0; row < block.rows;) {
-      const Index end = std::min(block.rows, row + kRows);
-      Sums sums;
-      for (int part = 0; part < kParts; ++part) sums.product[part] = detail::load(product_of(to, part));
-      for (; row + kStep <= end; row += kStep) add_packs<kAtOnce>(block, eta, row, sums);
-      for (; row < end; row += detail::kPadding) add_packs<kParts>(block, eta, row, sums);
-      for (int part = 0; part < kParts; ++part) {
-        add(sums.linear[part], to.log_likelihood.data() + part * detail::kWidth<Pack>);
-        detail::store(product_of(to, part), sums.product[part]);
-      }
-      constexpr double kLarge = 0x1p700;
-      if (!(*std::max_element(to.product.begin(), to.product.end()) < kLarge)) take_logarithm(to);
-    }
-  }
-
-  static double* product_of(BlockSums& sums, int part) {
-    return sums.product.data() + part * detail::kWidth<Pack>;
-  }
-
-  static void take_logarithm(BlockSums& sums) {
-    for (int part = 0; part < kParts; ++part)
-      add(-detail::log(detail::load(product_of(sums, part))),
-          sums.log_likelihood.data() + part * detail::kWidth<Pack>);
-    sums.product.fill(1.0);
-  }
-
-  template <int N>
-  static void add_packs(const ResponseBlock& block, double* eta, Index row, Sums& sums) {
-    Pack e[N];
-    const auto at = [row](auto i) { return row + i * detail::kWidth<Pack>; };
-    detail::unroll<N>([&](auto i) { e[i] = -detail::abs(detail::load(eta + at(i))); });
-    detail::exp_each(e);
-    detail::unroll<N>([&](auto i) {
-      const Pack x = detail::load(eta + at(i));
-      const Pack y = detail::load(block.response + at(i));
-      const Pack weight = detail::load(block.weight + at(i));
-      const Pack probability = (x > Pack{} ? fill(1.0) : e[i]) * detail::inverse(1.0 + e[i]);
-      sums.linear[i % kParts] += weight * (y * x - detail::max(x, Pack{}));
-      sums.product[i % kParts] *= detail::multiply_add(weight, e[i], fill(1.0));
-      detail::store(eta + at(i), weight * (y - probability));
-    });
-  }
-};
-
 class PoissonLog final : public ElementwiseLikelihood<PoissonLog> {
  public:
   static constexpr bool kNuisance = false;
   using ElementwiseLikelihood::constant;
   double constant(double y) const { return -std::lgamma(y + 1.0); }
-  Point point(Pack eta, Pack y, const Shape&) const {
+  template <class S>
+  Point point(Pack eta, Pack y, const S&) const {
     // Beyond this the rate overflows: such a draw gets the log density -inf.
     const Pack rate = eta > fill(700.0) ? fill(std::numeric_limits<double>::infinity()) : detail::exp(eta);
     return {y * eta - rate, y - rate, Pack{}};
@@ -160,7 +67,8 @@ class Located : public ElementwiseLikelihood<Family> {
   double mean(double eta) const override { return eta; }
 };
 
-Point gaussian_point(Pack eta, Pack y, const Shape& shape) {
+template <class S>
+Point gaussian_point(Pack eta, Pack y, const S& shape) {
   const Pack scaled = (y - eta) * shape.precision;
   const Pack square = (y - eta) * scaled;
   return {-0.5 * square - shape.log_scale, scaled, square - 1.0};
@@ -174,7 +82,10 @@ class GaussianIdentity final : public Located<GaussianIdentity> {
  public:
   static constexpr bool kNuisance = true;
   explicit GaussianIdentity(double prior_scale) : log_prior_scale_(std::log(prior_scale)) {}
-  Point point(Pack eta, Pack y, const Shape& shape) const { return gaussian_point(eta, y, shape); }
+  template <class S>
+  Point point(Pack eta, Pack y, const S& shape) const {
+    return gaussian_point(eta, y, shape);
+  }
 
   std::string nuisance_name() const override { return "log_sigma"; }
   double nuisance_start(ConstVectorRef y, ConstVectorRef w) const override {
@@ -199,7 +110,10 @@ class GaussianKnownNoise final : public Located<GaussianKnownNoise> {
  public:
   static constexpr bool kNuisance = false;
   explicit GaussianKnownNoise(double sigma) : shape_{1.0 / (sigma * sigma), std::log(sigma)} {}
-  Point point(Pack eta, Pack y, const Shape& shape) const { return gaussian_point(eta, y, shape); }
+  template <class S>
+  Point point(Pack eta, Pack y, const S& shape) const {
+    return gaussian_point(eta, y, shape);
+  }
   Shape shape(double) const override { return shape_; }
   double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const override {
     return simulate_gaussian(eta, std::exp(shape.log_scale), generator);
@@ -217,7 +131,8 @@ class OutlierMixture final : public Located<OutlierMixture> {
         log_share_(std::log1p(-options.outlier_share)),
         log_odds_(std::log(options.outlier_share) - log_share_ - 0.5 * std::log(options.outlier_variance)) {}
 
-  Point point(Pack eta, Pack y, const Shape& shape) const {
+  template <class S>
+  Point point(Pack eta, Pack y, const S& shape) const {
     const double shrink = 1.0 / options_.outlier_variance;
     const Pack scaled = (y - eta) * shape.precision;
     const Pack square = (y - eta) * scaled;
@@ -271,7 +186,6 @@ std::vector<std::string> OutlierMixtureOptions::problems() const {
   return found;
 }
 
-std::shared_ptr<const Likelihood> bernoulli_logit() { return std::make_shared<BernoulliLogit>(); }
 std::shared_ptr<const Likelihood> poisson_log() { return std::make_shared<PoissonLog>(); }
 
 std::shared_ptr<const Likelihood> gaussian(double sigma_prior_scale) {

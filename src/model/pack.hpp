@@ -1,13 +1,11 @@
 #pragma once
-// A register full of doubles, as wide as the processor's, and the functions on it that the models are made
-// of.
+// A register full of doubles, as wide as the processor's.
 #if defined(__FMA__)
 #include <immintrin.h>
 #endif
 
 #include <cstdint>
 #include <cstring>
-#include <numbers>
 #include <type_traits>
 #include <utility>
 
@@ -132,10 +130,19 @@ inline Pack in_register(Pack x) {
 }
 inline double in_register(double x) { return x; }
 
-/// Not a number in b stays so.
+/// a > b ? a : b, and a < b ? a : b, so that not a number in b stays so: what the processor's own do, but
+/// compilers do not see it.
+#if defined(__AVX512F__)
+inline Pack max(Pack a, Pack b) { return _mm512_max_pd(a, b); }
+inline Pack min(Pack a, Pack b) { return _mm512_min_pd(a, b); }
+#elif defined(__AVX__)
+inline Pack max(Pack a, Pack b) { return _mm256_max_pd(a, b); }
+inline Pack min(Pack a, Pack b) { return _mm256_min_pd(a, b); }
+#else
 inline Pack max(Pack a, Pack b) { return a > b ? a : b; }
 inline Pack min(Pack a, Pack b) { return a < b ? a : b; }
-inline Pack abs(Pack x) { return max(x, -x); }
+#endif
+inline Pack abs(Pack x) { return reinterpret_cast<Pack>(reinterpret_cast<PackBits>(x) & 0x7fffffffffffffff); }
 
 inline Pack root(Pack x) {
 #if defined(__AVX512F__)
@@ -159,18 +166,6 @@ inline Pack inverse_root(Pack x) {
   return y;
 #else
   return 1. / root(x);
-#endif
-}
-
-/// 1 / x for x between 1e-300 and 1e300, to a unit in the last place. Not a number stays so.
-inline Pack inverse(Pack x) {
-#if defined(__AVX512F__)
-  // As in inverse_root(): a division keeps the multipliers waiting.
-  Pack y = _mm512_rcp14_pd(x);
-  for (int iteration = 0; iteration < 2; ++iteration) y = multiply_add(y, multiply_add(-x, y, fill(1.0)), y);
-  return y;
-#else
-  return 1. / x;
 #endif
 }
 
@@ -246,95 +241,23 @@ template <int R, int N, class P>
     for (int i = 0; i < R; ++i) out[column * stride + i] = totals[column * R + i];
 }
 
-/// exp(x) by its power series around the nearest multiple of log 2: relative error below 2^-52. Results stay
-/// normal numbers: below -708 it is exp(-708), above 709 exp(709). Not a number stays so. Each step of the
-/// series waits for the one before: several packs at once keep the processor busy meanwhile.
-template <int N>
-[[gnu::always_inline]] inline void exp_each(Pack (&x)[N]) {
-  constexpr double kRound = 0x1.8p52;  // added, it leaves a whole number in the last bits
-  constexpr double kLog2High = 0x1.62e42fefa0000p-1;
-  constexpr double kLog2Low = 0x1.cf79abc9e3b3ap-40;
-  constexpr double kInverseFactorials[] = {1.0 / 6227020800.0,
-                                           1.0 / 479001600.0,
-                                           1.0 / 39916800.0,
-                                           1.0 / 3628800.0,
-                                           1.0 / 362880.0,
-                                           1.0 / 40320.0,
-                                           1.0 / 5040.0,
-                                           1.0 / 720.0,
-                                           1.0 / 120.0,
-                                           1.0 / 24.0,
-                                           1.0 / 6.0,
-                                           0.5,
-                                           1.0,
-                                           1.0};
-  Pack shifted[N];
-  Pack r[N];
-  Pack series[N];
-  unroll<N>([&](auto i) __attribute__((always_inline)) {
-    const Pack bounded = max(fill(-708.0), min(fill(709.0), x[i]));
-    shifted[i] = multiply_add(bounded, fill(1.0 / std::numbers::ln2), fill(kRound));
-    const Pack n = shifted[i] - kRound;
-    r[i] = multiply_add(n, fill(-kLog2Low), multiply_add(n, fill(-kLog2High), bounded));
-    series[i] = fill(kInverseFactorials[0]);
+/// One step of transpose(): squares of D numbers that lie across the diagonal of those of 2 D change places.
+template <int D, int... I>
+[[gnu::always_inline]] inline void exchange(Pack& a, Pack& b, std::integer_sequence<int, I...>) {
+  constexpr int W = sizeof...(I);
+  const Pack low = __builtin_shufflevector(a, b, ((I & D) == 0 ? I : I - D + W)...);
+  b = __builtin_shufflevector(a, b, ((I & D) == 0 ? I + D : I + W)...);
+  a = low;
+}
+
+/// As many packs as each has numbers.
+template <int D = 1>
+[[gnu::always_inline]] inline void transpose(Pack* tile) {
+  constexpr int W = static_cast<int>(kWidth<Pack>);
+  unroll<W>([&](auto i) __attribute__((always_inline)) {
+    if constexpr ((i & D) == 0) exchange<D>(tile[i], tile[i + D], std::make_integer_sequence<int, W>{});
   });
-  unroll<13>([&](auto k) __attribute__((always_inline)) {
-    unroll<N>([&](auto i) __attribute__((always_inline)) {
-      series[i] = multiply_add(series[i], r[i], fill(kInverseFactorials[k + 1]));
-    });
-  });
-  unroll<N>([&](auto i) __attribute__((always_inline)) {
-    const PackBits power = reinterpret_cast<PackBits>(shifted[i]) << 52;
-    x[i] = reinterpret_cast<Pack>(reinterpret_cast<PackBits>(series[i]) + power);
-  });
-}
-
-inline Pack exp(Pack x) {
-  Pack one[1] = {x};
-  exp_each(one);
-  return one[0];
-}
-
-/// log(x) for a positive normal x: its exponent, and 2 atanh((f - 1) / (f + 1)) by its power series for the
-/// fraction f between sqrt(1/2) and sqrt(2). Relative error below 2^-51.
-inline Pack log(Pack x) {
-  constexpr double kLog2High = 0x1.62e42fefa0000p-1;
-  constexpr double kLog2Low = 0x1.cf79abc9e3b3ap-40;
-  const PackBits bits = reinterpret_cast<PackBits>(x);
-  // An integer below 2^52 in the last bits of 2^52 is that many more.
-  const Pack biased = reinterpret_cast<Pack>((bits >> 52) | 0x4330000000000000) - 0x1p52;
-  const Pack fraction = reinterpret_cast<Pack>((bits & 0xfffffffffffff) | 0x3ff0000000000000);
-  const auto large = fraction > fill(std::numbers::sqrt2);
-  const Pack f = large ? fraction * .5 : fraction;
-  const Pack exponent = large ? biased - 1022. : biased - 1023.;
-  const Pack s = (f - 1.) / (f + 1.);
-  const Pack square = s * s;
-  Pack series = fill(2.0 / 21.0);
-  for (int k = 19; k >= 1; k -= 2) series = multiply_add(series, square, fill(2.0 / k));
-  return multiply_add(exponent, fill(kLog2High), multiply_add(exponent, fill(kLog2Low), s * series));
-}
-
-/// log(1 + e) for 0 <= e <= 1, given s = e / (2 + e): 2 atanh(s) by its power series.
-inline Pack log1p_from(Pack s) {
-  const Pack square = s * s;
-  Pack series = fill(2.0 / 35.0);
-  for (int k = 33; k >= 1; k -= 2) series = multiply_add(series, square, fill(2.0 / k));
-  return s * series;
-}
-
-/// log(1 + exp(x)) and 1 / (1 + exp(-x)), stable for any x, from one exponential and one division.
-struct Softplus {
-  Pack value;
-  Pack derivative;
-};
-
-inline Softplus softplus(Pack x) {
-  const Pack one = fill(1.0);
-  const Pack e = exp(-abs(x));
-  const Pack u = one + e;
-  const Pack v = one + u;
-  const Pack d = one / (u * v);
-  return {max(x, Pack{}) + log1p_from(e * (d * u)), (x > Pack{} ? one : e) * (d * v)};
+  if constexpr (2 * D < W) transpose<2 * D>(tile);
 }
 
 }  // namespace magva::detail

@@ -11,9 +11,11 @@ namespace magva {
 
 namespace {
 
+using detail::DrawLayout;
 using detail::LaneWork;
 using detail::padded;
 using detail::RegressionScratch;
+using detail::sum_of_draw;
 
 Vector fill_up(ConstVectorRef values) {
   Vector filled = Vector::Zero(padded(values.size()));
@@ -93,29 +95,30 @@ void Regression::evaluate_sample(const RowSample& sample, ConstMatrixRef theta, 
   const bool has_nuisance = likelihood_->has_nuisance();
   // Fewer than two pairs have nothing to share.
   const bool mirrored = evaluation.mirrored && draws >= 4 && prior_->coefficients_are_coordinates();
+  const DrawLayout layout =
+      mirrored ? DrawLayout::mirrored(*kernel_, draws) : DrawLayout::plain(*kernel_, draws);
   for (Index s = 0; s < draws; ++s)
     scratch.shapes[static_cast<std::size_t>(s)] = likelihood_->shape(has_nuisance ? theta(nuisance, s) : 0.0);
   if (mirrored)
     detail::pack_halves(*kernel_, theta, scratch);
   else
-    detail::pack_draws(*kernel_, *prior_, theta, scratch);
+    detail::pack_draws(layout, *prior_, theta, scratch);
 
-  const LaneWork work(*kernel_, *likelihood_, sample, {response_.data(), weight_.data(), unweighted_},
-                      scratch, draws, mirrored);
+  const LaneWork work(layout, *likelihood_, sample, {response_.data(), weight_.data(), unweighted_}, scratch,
+                      draws);
   evaluation.workers.run(scratch.lanes, work);
-  detail::add_lanes(scratch, kernel_->packed_size(mirrored ? draws / 2 + 1 : draws), draws);
+  detail::add_lanes(scratch, layout.packed_size(), draws);
   if (mirrored)
     detail::unpack_halves(*kernel_, scratch, gradient);
   else
-    detail::unpack_draws(*kernel_, scratch, gradient);
+    detail::unpack_draws(layout, scratch, gradient);
 
   for (Index s = 0; s < draws; ++s) {
     double* column = gradient.col(s).data();
-    const BlockSums& sums = scratch.lane_sums(0)[s];
-    log_density(s) = constant_ + detail::total(sums.log_likelihood) +
+    log_density(s) = constant_ + sum_of_draw(&BlockSums::log_likelihood, layout, scratch, s) +
                      prior_->add_to(theta.col(s).data(), scratch.coefficients.col(s).data(), column);
     if (!has_nuisance) continue;
-    column[nuisance] = detail::total(sums.nuisance_gradient);
+    column[nuisance] = sum_of_draw(&BlockSums::nuisance_gradient, layout, scratch, s);
     log_density(s) += likelihood_->nuisance_prior(theta(nuisance, s), column[nuisance]);
   }
 }

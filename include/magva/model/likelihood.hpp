@@ -16,8 +16,7 @@ struct Shape {
   double log_scale = 0.0;  ///< log sigma
 };
 
-/// Responses and weights of a block of rows. `rows` is a multiple of 8: the rows that fill up the last block
-/// have weight 0.
+/// Responses and weights of a block of rows.
 struct ResponseBlock {
   const double* response;
   const double* weight;
@@ -25,13 +24,14 @@ struct ResponseBlock {
   bool unweighted = false;  ///< every weight is 1, or 0 where a row only fills up
 };
 
-/// One draw's sums over rows, in eight parts that are added up once all blocks are done: the rows i, i + 8,
-/// ... each.
-struct BlockSums {
+/// Sums over rows: one draw's, in eight parts that are added up once all blocks are done, the rows i, i + 8,
+/// ... each; or those of a pack of draws, a part each. Whole cache lines: threads are at different ones.
+struct alignas(64) BlockSums {
   BlockSums() { product.fill(1.0); }
   std::array<double, 8> log_likelihood{};
   std::array<double, 8> product{};  ///< whose logarithm close() will subtract
   std::array<double, 8> nuisance_gradient{};
+  Index factors = 0;  ///< in each part of the product
 };
 
 /// A likelihood that is a product over observations. At most one parameter of its own, an unconstrained
@@ -56,10 +56,14 @@ class Likelihood {
 
   /// Column s of `eta` (leading dimension `stride`) holds the linear predictors of draw s and is overwritten
   /// with the weighted derivatives d log p / d eta; adds the weighted sums of draw s to sums[s], without the
-  /// constant.
+  /// constant. There is a multiple of 8 rows: those that fill up the last block have weight 0.
   virtual void evaluate_block(const ResponseBlock& block, double* eta, Index stride, Index draws,
                               const Shape* shapes, BlockSums* sums) const = 0;
-  /// Called for each draw's sums after the last block.
+  /// The same for a pack of draws, as many as the processor's registers have lanes: row i of `eta` begins at
+  /// that number times i, and part s of `sums` is draw s's. There are as many rows as there are.
+  virtual void evaluate_pack(const ResponseBlock& block, double* eta, const Shape* shapes,
+                             BlockSums& sums) const = 0;
+  /// Called for all sums after the last block.
   virtual void close(BlockSums& /*sums*/) const {}
   /// log p(y_i | eta_i), constants included; `eta` is overwritten.
   virtual void log_density(ConstVectorRef response, VectorRef eta, const Shape& shape) const = 0;

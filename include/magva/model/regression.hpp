@@ -35,8 +35,8 @@ struct RowSample {
 ///
 /// One evaluation reads the design once for all draws, in blocks of rows that stay in cache. The rows are cut
 /// into lanes whose number depends on the size of the design alone and whose sums are added in order: the
-/// same bits for any number of threads. The sums of a draw are formed in the same order whatever draws stand
-/// beside it.
+/// same bits for any number of threads. The order of a draw's sums depends on how many draws there are and on
+/// its place among them, never on the others' numbers.
 class Regression final : public Model {
  public:
   /// Throws DataError where the data do not fit together or the likelihood cannot have produced them.
