@@ -14,9 +14,10 @@ void gram_tile(const double* a, Index a_stride, const double* b, Index b_stride,
   by_packs(
       rows, [&](auto pack) __attribute__((always_inline)) {
         Pack left[I];
-        unroll<I>([&](auto i) __attribute__((always_inline)) { left[i] = pack.get(a + i * a_stride); });
+        unroll<I>([&](auto i)
+                      __attribute__((always_inline)) { left[i] = in_register(pack.get(a + i * a_stride)); });
         unroll<J>([&](auto j) __attribute__((always_inline)) {
-          const Pack right = pack.get(b + j * b_stride);
+          const Pack right = in_register(pack.get(b + j * b_stride));
           unroll<I>([&](auto i) __attribute__((always_inline)) {
             acc[j * I + i] = multiply_add(left[i], right, acc[j * I + i]);
           });
@@ -193,9 +194,7 @@ double sum_of_logs(const double* x, Index n) {
     for (Index k = 0; k < kFactors; ++k) product *= load(x + done + k * kWidth<Pack>);
     product = abs(product);
     const auto fine = (product > fill(kSmall)) & (product < fill(kLarge));
-    bool all_fine = true;
-    for (int k = 0; k < kWidth<Pack>; ++k) all_fine = all_fine && fine[k] != 0;
-    if (!all_fine) break;
+    if (!all_true(fine)) break;
     sum += log(product);
   }
   const Eigen::Map<const Eigen::ArrayXd> rest(x + done, n - done);

@@ -144,6 +144,19 @@ inline Pack min(Pack a, Pack b) { return a < b ? a : b; }
 #endif
 inline Pack abs(Pack x) { return reinterpret_cast<Pack>(reinterpret_cast<PackBits>(x) & 0x7fffffffffffffff); }
 
+/// Of what comparisons give.
+inline bool all_true(PackBits mask) {
+#if defined(__AVX512DQ__)
+  return _mm512_movepi64_mask(reinterpret_cast<__m512i>(mask)) == 0xff;
+#elif defined(__AVX__) && !defined(__AVX512F__)
+  return _mm256_movemask_pd(reinterpret_cast<__m256d>(mask)) == 0xf;
+#else
+  bool all = true;
+  for (int i = 0; i < kWidth<Pack>; ++i) all = all && mask[i] != 0;
+  return all;
+#endif
+}
+
 inline Pack root(Pack x) {
 #if defined(__AVX512F__)
   return _mm512_sqrt_pd(x);
@@ -158,12 +171,12 @@ inline Pack root(Pack x) {
 /// 1 / sqrt(x) for x between 1e-300 and 1e300, to two units in the last place. Not a number stays so.
 inline Pack inverse_root(Pack x) {
 #if defined(__AVX512F__)
-  // Newton's iteration doubles the 14 bits of the processor's estimate twice: a third of the time of a root.
-  const Pack half = .5 * x;
-  Pack y = _mm512_rsqrt14_pd(x);
-  for (int iteration = 0; iteration < 2; ++iteration)
-    y = multiply_add(y, multiply_add(-half * y, y, fill(.5)), y);
-  return y;
+  // The processor's estimate y leaves r = 1 - x y^2 below 2^-13, and y / sqrt(1 - r) is what is wanted: its
+  // power series up to r^3. A third of the time of a root.
+  const Pack y = _mm512_rsqrt14_pd(x);
+  const Pack r = multiply_add(-(x * y), y, fill(1.0));
+  const Pack series = multiply_add(multiply_add(fill(.3125), r, fill(.375)), r, fill(.5));
+  return multiply_add(series, r * y, y);
 #else
   return 1. / root(x);
 #endif

@@ -14,6 +14,11 @@ using detail::Pack;
 
 namespace {
 
+// beta old + (1 - beta) x^2 in two operations.
+Pack blend_square(Pack old, double beta, Pack x) {
+  return multiply_add(fill(1 - beta), multiply_add(x, x, -old), old);
+}
+
 // Of accumulators, which may be zero.
 Pack root(Pack e) { return e * inverse_root(detail::max(fill(1e-300), e)); }
 
@@ -36,10 +41,7 @@ void blend(Index n, double a, const double* x, double b, const double* y, double
 }
 
 void blend_squares(Index n, double beta, const double* g, double* squares) {
-  by_packs(n, [&](auto pack) {
-    const Pack gradient = pack.get(g);
-    pack.put(squares, beta * pack.get(squares) + (1 - beta) * (gradient * gradient));
-  });
+  by_packs(n, [&](auto pack) { pack.put(squares, blend_square(pack.get(squares), beta, pack.get(g))); });
 }
 
 void rmsprop_step(Index n, const RuleOptions& options, const double* g, const double* squares, double* step) {
@@ -63,7 +65,7 @@ void adadelta_step(Index n, const RuleOptions& options, const double* g, const d
         guarded(signed_root(pack.get(squares), options.epsilon), floor * detail::abs(gradient));
     const Pack direction = gradient * signed_root(moment, options.epsilon) / denominator;
     pack.put(step, direction);
-    pack.put(steps, beta * moment + (1 - beta) * (direction * direction));
+    pack.put(steps, blend_square(moment, beta, direction));
   });
 }
 
@@ -72,7 +74,7 @@ void rmsprop_stable_step(Index n, const RuleOptions& options, const double* g, d
   const double beta = options.decay;
   by_packs(n, [&](auto pack) {
     const Pack gradient = pack.get(g);
-    const Pack square = beta * pack.get(squares) + (1 - beta) * (gradient * gradient);
+    const Pack square = blend_square(pack.get(squares), beta, gradient);
     pack.put(squares, square);
     pack.put(step, options.step * gradient / (root(square) + options.epsilon));
   });
@@ -84,13 +86,13 @@ void adadelta_stable_step(Index n, const RuleOptions& options, const double* g, 
   by_packs(n, [&](auto pack) {
     const Pack gradient = pack.get(g);
     const Pack moment = pack.get(steps);
-    const Pack square = beta * pack.get(squares) + (1 - beta) * (gradient * gradient);
+    const Pack square = blend_square(pack.get(squares), beta, gradient);
     pack.put(squares, square);
     // sqrt(a / b) = a / sqrt(a b)
     const Pack above = moment + options.epsilon;
     const Pack direction = above * inverse_root(above * (square + options.epsilon)) * gradient;
     pack.put(step, direction);
-    pack.put(steps, beta * moment + (1 - beta) * (direction * direction));
+    pack.put(steps, blend_square(moment, beta, direction));
   });
 }
 
@@ -101,7 +103,7 @@ void adam_step(Index n, const RuleOptions& options, double mean_power, double sq
   const double correction = 1 / (1 - square_power);
   by_packs(n, [&](auto pack) {
     const Pack gradient = pack.get(step);
-    const Pack square = beta * pack.get(squares) + (1 - beta) * (gradient * gradient);
+    const Pack square = blend_square(pack.get(squares), beta, gradient);
     pack.put(squares, square);
     pack.put(step, alpha * pack.get(mean) / (root(square * correction) + options.epsilon));
   });
