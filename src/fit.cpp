@@ -90,6 +90,7 @@ Fitter::State::State(const Model& model_, const FitOptions& options_, const Whit
   gradient.resize(m, options.draws);
   log_density.resize(options.draws);
   weight.resize(options.draws);
+  zeros.resize(row_tasks(m));
 }
 
 void Fitter::State::set_whitening(const Whitening& to) {
@@ -128,12 +129,20 @@ void Fitter::State::evaluate_model() {
     for (Index s = 0; s < gradient.cols(); ++s) gradient.col(s).array() *= whitening.scale.array();
 }
 
+bool Fitter::State::finite_gradient(Index draw) {
+  zeros.setZero();
+  sweep(gradient.rows(), *workers, [&](Range rows, Index task) {
+    zeros(task) += (gradient.col(draw).segment(rows.begin, rows.size()).array() * 0).sum();
+  });
+  return std::isfinite(zeros.sum());
+}
+
 // A draw that the model could not evaluate gets weight 0; the others share the weight equally.
 void Fitter::State::weigh_draws() {
   Index accepted = 0;
   double sum = 0;
   for (Index s = 0; s < options.draws; ++s) {
-    const bool fine = std::isfinite(log_density(s)) && std::isfinite((gradient.col(s).array() * 0).sum());
+    const bool fine = std::isfinite(log_density(s)) && finite_gradient(s);
     weight(s) = fine ? 1 : 0;
     if (fine) {
       ++accepted;

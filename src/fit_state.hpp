@@ -16,6 +16,7 @@ struct Fitter::State {
   void draw_noise(std::int64_t for_iteration, Range rows);
   void draw();
   void evaluate_model();
+  bool finite_gradient(Index draw);
   void weigh_draws();
   void update_blocks();
   void update_blocks_naturally();
@@ -53,6 +54,7 @@ struct Fitter::State {
   Matrix noise, theta, gradient;  // a column a draw
   bool drawn = false;             // `noise` and `theta` are those of this iteration already
   Vector log_density, weight;
+  Vector zeros;  // one a task: sums that are not a number where something is not finite
   std::vector<Matrix> work;  // one a block
 };
 

@@ -2,8 +2,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 
 #include "magva/fit.hpp"
@@ -15,12 +17,30 @@ namespace magva::bench {
 namespace {
 
 /// Independent normals: as cheap as a target can be.
-auto cheap_target(Index m) {
-  return lift(m, [](ConstVectorRef theta, VectorRef gradient) {
-    gradient = -theta;
-    return -.5 * theta.squaredNorm();
-  });
-}
+class CheapTarget {
+ public:
+  explicit CheapTarget(Index m) : m_(m) {}
+  Index dimension() const { return m_; }
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                Evaluation& evaluation) const {
+    const Index tasks = m_ < kSmall ? 1 : kTasks;
+    std::array<double, kTasks> squares{};
+    evaluation.workers.run(tasks, [&](Index task) {
+      const Range rows = piece(m_, tasks, task);
+      const auto x = theta.col(0).segment(rows.begin, rows.size());
+      gradient.col(0).segment(rows.begin, rows.size()) = -x;
+      squares[static_cast<std::size_t>(task)] = x.squaredNorm();
+    });
+    log_density(0) = -.5 * std::accumulate(squares.begin(), squares.end(), 0.);
+  }
+
+ private:
+  static constexpr Index kTasks = 16;
+  static constexpr Index kSmall = 1 << 14;
+  Index m_;
+};
+
+ErasedModel<CheapTarget> cheap_target(Index m) { return erase(CheapTarget(m)); }
 
 FitOptions rank_ten(RuleKind rule, int threads) {
   FitOptions options;
