@@ -172,10 +172,8 @@ void copy_past_caches(const double* from, Index n, double* to) {
 #if defined(__AVX512F__)
   constexpr std::uintptr_t kLine = 64;
   Index done = 0;
-  if (reinterpret_cast<std::uintptr_t>(to) % kLine == 0) {
+  if (reinterpret_cast<std::uintptr_t>(to) % kLine == 0)
     for (; done + kWidth<Pack> <= n; done += kWidth<Pack>) _mm512_stream_pd(to + done, load(from + done));
-    _mm_sfence();  // other threads see it when they see that this task has ended
-  }
   std::copy(from + done, from + n, to + done);
 #else
   std::copy_n(from, n, to);

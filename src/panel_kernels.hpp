@@ -22,7 +22,9 @@ bool combine_in_place(const MutablePanel& x, ConstMatrixRef left, const Panel& v
 /// out = diag(w) A.
 void scale_rows(const Panel& a, const double* w, const MutablePanel& out);
 
-/// For memory that is not read again before the caches have forgotten it.
+/// For memory that is not read again before the caches have forgotten it. Other threads see it when they see
+/// that this task of Workers has ended: the locked instruction that says so waits for such stores, and a
+/// fence after each copy would stop a sweep.
 void copy_past_caches(const double* from, Index n, double* to);
 
 /// The sum of log|x|: logarithms of the products of a few numbers, where these neither overflow nor

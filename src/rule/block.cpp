@@ -17,7 +17,7 @@ namespace {
 void clear_non_finite(MatrixRef x) { x = x.array().isFinite().select(x, 0); }
 
 constexpr Index kCached = Index{1} << 15U;        // numbers that stay in cache from one sweep to the next
-constexpr Index kBeyondCaches = Index{1} << 20U;  // numbers that do not, with the rule's memory beside them
+constexpr Index kBeyondCaches = Index{1} << 19U;  // numbers that do not, with the rule's memory beside them
 
 /// Looks ahead to these rows of x, and to what `add_more` adds.
 template <class AddMore>
