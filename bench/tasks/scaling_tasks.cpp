@@ -70,7 +70,7 @@ nlohmann::json peak_memory() {
 
 nlohmann::json doublings(RuleKind rule, int threads) {
   // Which pages of memory a fit gets, and what the neighbours do, is a matter of luck.
-  constexpr int kRounds = 5;
+  constexpr int kRounds = 8;
   std::map<Index, double> steps;
   for (int round = 0; round < kRounds; ++round)
     for (Index m = 1000; m <= 1'024'000; m *= 2) {

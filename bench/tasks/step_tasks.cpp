@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kBudget = 1.5;      // seconds a timing
 constexpr double kTolerance = 1e-9;  // between implementations
-constexpr int kRounds = 3;           // of timings to compare: what the neighbours do changes within seconds
+constexpr int kRounds = 4;           // of timings to compare: what the neighbours do changes within seconds
+constexpr double kShort = kBudget / kRounds;
 
 FitOptions options_for(const TaskProblem& problem, FamilyKind family, RuleKind rule, int threads) {
   FitOptions options;
@@ -73,9 +74,14 @@ nlohmann::json step_times(const TaskProblem& problem, int threads, const std::fi
   save_for_peers(problem, ours, folder);
   const Regression model = model_of(problem);
   const auto time = [&](FitOptions options) {
-    const double one = step_seconds(model, options);
-    options.threads = threads;
-    const double all = threads == 1 ? one : step_seconds(model, options);
+    double one = std::numeric_limits<double>::infinity();
+    double all = one;
+    for (int round = 0; round < kRounds; ++round) {
+      options.threads = 1;
+      one = std::min(one, step_seconds(model, options, kShort));
+      options.threads = threads;
+      if (threads > 1) all = std::min(all, step_seconds(model, options, kShort));
+    }
     return nlohmann::json{{"one_thread", one}, {"seconds", std::min(one, all)}};
   };
   const auto step = [&](FamilyKind family, RuleKind rule) {
@@ -99,7 +105,6 @@ nlohmann::json step_times(const TaskProblem& problem, int threads, const std::fi
 }
 
 nlohmann::json step_over_gradient(const TaskProblem& problem) {
-  constexpr double kShort = kBudget / kRounds;
   const Regression model = model_of(problem);
   std::map<std::string, double> steps;
   double gradient = std::numeric_limits<double>::infinity();
