@@ -75,7 +75,7 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
 
   template <int Parts>
   struct Sums {
-    Sums(const BlockSums& from) {
+    explicit Sums(const BlockSums& from) {
       for (int part = 0; part < Parts; ++part)
         product[part] = detail::load(from.product.data() + part * kWidth);
     }
