@@ -77,8 +77,8 @@ def our_rows(ours):
     default = "stiefel adadelta-stable"
     worst_doubling = lambda task: max(row.get("ratio", 0) for row in ours[task])
     rows = [
-        ("100,000 x 1,000, p = 10: design bytes a second / read bandwidth, 2 threads", ours["streaming_2"]["share"], ">=", 0.8),
-        ("  the same with 1 thread", ours["streaming_1"]["share"], ">=", 0.8),
+        ("100,000 x 1,000, p = 10: design bytes a second / read bandwidth, 1 thread", ours["streaming_1"]["share"], ">=", 0.8),
+        ("  the same with 2 threads", ours["streaming_2"]["share"], ">=", 0.8),
         ("  400,000 x 100, p = 4, 1 thread", ours["streaming_narrow"]["share"], "", None),
         (f"a step / the model's gradient, ionosphere, {default}", steps[default], "<=", 1.5),
     ]
