@@ -31,6 +31,10 @@ class DrawLayout {
   const DrawPackKernel& pack_kernel() const { return *kernel_->draw_packs(); }
   Index packs() const { return packs_; }
   Index in_packs() const { return in_packs_; }
+  /// Which draw a lane of a pack has; one to spare has the last draw once more.
+  Index draw_in(Index pack, Index lane) const {
+    return std::min(pack * DrawPackKernel::kDraws + lane, in_packs_ - 1);
+  }
   Index columns() const { return columns_; }
   /// 0 where draws are not mirrored.
   Index pairs() const { return pairs_; }
@@ -56,15 +60,12 @@ inline void pack_draws(const DrawLayout& layout, const CoefficientPrior& prior, 
   const auto coefficients = [&](Index s) {
     return prior.coefficients_at(theta.col(s).data(), scratch.coefficients.col(s).data());
   };
-  // A lane to spare has the last draw once more.
   std::fill_n(scratch.shapes.begin() + layout.in_packs(), layout.packs() * kEach - layout.in_packs(),
               scratch.shapes[static_cast<std::size_t>(theta.cols() - 1)]);
   for (Index pack = 0; pack < layout.packs(); ++pack) {
     std::array<const double*, kEach> of_pack;
-    for (Index s = 0; s < kEach; ++s) {
-      const Index draw = std::min(pack * kEach + s, layout.in_packs() - 1);
-      of_pack[static_cast<std::size_t>(s)] = coefficients(draw);
-    }
+    for (Index s = 0; s < kEach; ++s)
+      of_pack[static_cast<std::size_t>(s)] = coefficients(layout.draw_in(pack, s));
     layout.pack_kernel().pack(of_pack, scratch.packed.data() + layout.pack_at(pack));
   }
   for (Index s = layout.in_packs(); s < theta.cols(); ++s)
@@ -85,10 +86,8 @@ inline void unpack_draws(const DrawLayout& layout, RegressionScratch& scratch, M
   const double* packed = scratch.gradient.col(0).data();
   for (Index pack = 0; pack < layout.packs(); ++pack) {
     std::array<double*, kEach> of_pack;
-    for (Index s = 0; s < kEach; ++s) {
-      const Index draw = std::min(pack * kEach + s, layout.in_packs() - 1);
-      of_pack[static_cast<std::size_t>(s)] = gradient.col(draw).data();
-    }
+    for (Index s = 0; s < kEach; ++s)
+      of_pack[static_cast<std::size_t>(s)] = gradient.col(layout.draw_in(pack, s)).data();
     layout.pack_kernel().unpack(packed + layout.pack_at(pack), of_pack);
   }
   for (Index s = layout.in_packs(); s < gradient.cols(); ++s)
