@@ -22,10 +22,11 @@ class DenseKernel final : public DesignKernel {
         x_(x),
         whole_(x.cols / kWidth<P> * kWidth<P>),
         column_(padded(x.cols)),
-        fetches_(x.rows * x.stride * static_cast<Index>(sizeof(Scalar)) > kCacheBytes) {
+        fetch_(fetch_from(x.rows * x.stride * static_cast<Index>(sizeof(Scalar)))) {
     // Numbers in single precision had better be converted once for several draws, and packs of two gain
     // nothing.
-    if constexpr (std::is_same_v<Scalar, double> && kWidth < Pack >> 2) draw_packs_.emplace(x, fetches_);
+    if constexpr (std::is_same_v<Scalar, double> && kWidth < Pack >> 2)
+      draw_packs_.emplace(x, fetch_ != Fetch::nothing);
   }
 
   Index block_rows() const override {
@@ -54,23 +55,44 @@ class DenseKernel final : public DesignKernel {
 
   void multiply(const RowBlock& block, const double* packed, Index draws, double* eta,
                 Index stride) const override {
-    if (fetches_)
-      multiply_all<true>(block, packed, draws, eta, stride);
-    else
-      multiply_all<false>(block, packed, draws, eta, stride);
+    with_fetch(block, [&](auto fetch) { multiply_all<fetch>(block, packed, draws, eta, stride); });
   }
 
   void accumulate(const RowBlock& block, const double* residual, Index stride, Index draws,
                   double* packed_gradient) const override {
-    if (fetches_)
-      accumulate_all<true>(block, residual, stride, draws, packed_gradient);
-    else
-      accumulate_all<false>(block, residual, stride, draws, packed_gradient);
+    with_fetch(block,
+               [&](auto fetch) { accumulate_all<fetch>(block, residual, stride, draws, packed_gradient); });
   }
 
   const DrawPackKernel* draw_packs() const override { return draw_packs_ ? &*draw_packs_ : nullptr; }
 
  private:
+  /// How much of the block after its own a product asks for, half of the rows or all. A design that a core's
+  /// own cache does not hold is fetched so: rows are too short for the processor to see a pattern, and it
+  /// would otherwise compute and wait in turns. It forgets requests when there are too many at once, and what
+  /// comes from memory had better be asked for in both products.
+  enum class Fetch { nothing, half, all };
+
+  static Fetch fetch_from(Index bytes) {
+    if (bytes <= kOwnCacheBytes) return Fetch::nothing;
+    return bytes <= kSharedCacheBytes ? Fetch::half : Fetch::all;
+  }
+
+  template <Fetch F>
+  static constexpr bool asks(int row) {
+    return F == Fetch::all || (F == Fetch::half && row % 2 == 0);
+  }
+
+  /// Calls product(fetch). Beyond the design there is nothing, which takes the processor long to find out.
+  template <class Product>
+  void with_fetch(const RowBlock& block, Product&& product) const {
+    const bool last = block.begin + block.size + block_rows() > x_.rows;
+    const Fetch fetch = block.chosen || last ? Fetch::nothing : fetch_;
+    if (fetch == Fetch::all) return product(std::integral_constant<Fetch, Fetch::all>{});
+    if (fetch == Fetch::half) return product(std::integral_constant<Fetch, Fetch::half>{});
+    product(std::integral_constant<Fetch, Fetch::nothing>{});
+  }
+
   /// Where a tile's rows are.
   template <int R>
   struct TileRows {
@@ -107,22 +129,22 @@ class DenseKernel final : public DesignKernel {
     return load<P>(from);
   }
 
-  template <bool Fetch>
+  template <Fetch F>
   void multiply_all(const RowBlock& block, const double* packed, Index draws, double* eta,
                     Index stride) const {
     for_each_draw_tile(draws, [&](auto rows, auto wide, Index s) {
-      multiply_draws<rows, wide, Fetch>(block, packed + s * column_, eta + s * stride, stride);
+      multiply_draws<rows, wide, F>(block, packed + s * column_, eta + s * stride, stride);
     });
   }
 
-  template <int R, int S, bool Fetch>
+  template <int R, int S, Fetch F>
   void multiply_draws(const RowBlock& block, const double* packed, double* eta, Index stride) const {
     for_each_tile<R>(block.size, [&](auto rows, Index i) {
-      multiply_tile<rows, S, Fetch>({x_, block, i}, packed, eta + i, stride);
+      multiply_tile<rows, S, F>({x_, block, i}, packed, eta + i, stride);
     });
   }
 
-  template <int R, int S, bool Fetch>
+  template <int R, int S, Fetch F>
   void multiply_tile(const TileRows<R>& rows, const double* packed, double* eta, Index stride) const {
     const Index ahead = block_rows() * x_.stride;
     const Index end = x_.cols;
@@ -137,7 +159,7 @@ class DenseKernel final : public DesignKernel {
         beta[s] = in_register(load<P>(packed + s * column + j));
       });
       unroll<R>([&](auto r) __attribute__((always_inline)) {
-        if constexpr (Fetch && r % 2 == 0) __builtin_prefetch(rows.at[r] + at + ahead, 0, 2);
+        if constexpr (asks<F>(r)) __builtin_prefetch(rows.at[r] + at + ahead, 0, 2);
         const P x = load_for<S>(rows.at[r] + at);
         unroll<S>([&](auto s) __attribute__((always_inline)) {
           sums[s * R + r] = multiply_add(x, beta[s], sums[s * R + r]);
@@ -147,39 +169,43 @@ class DenseKernel final : public DesignKernel {
     add_up_columns<R>(sums, eta, stride);
   }
 
-  template <bool Fetch>
+  template <Fetch F>
   void accumulate_all(const RowBlock& block, const double* residual, Index stride, Index draws,
                       double* packed) const {
     for_each_draw_tile(draws, [&](auto rows, auto wide, Index s) {
-      accumulate_draws<rows, wide, Fetch>(block, residual + s * stride, stride, packed + s * column_);
+      accumulate_draws<rows, wide, F>(block, residual + s * stride, stride, packed + s * column_);
     });
   }
 
-  template <int R, int S, bool Fetch>
+  template <int R, int S, Fetch F>
   void accumulate_draws(const RowBlock& block, const double* residual, Index stride, double* packed) const {
     for_each_tile<R>(block.size, [&](auto rows, Index i) {
-      accumulate_tile<rows, S, Fetch>({x_, block, i}, residual + i, stride, packed);
+      accumulate_tile<rows, S, F>({x_, block, i}, residual + i, stride, packed);
     });
   }
 
-  template <int R, int S, bool Fetch>
+  template <int R, int S, Fetch F>
   void accumulate_tile(const TileRows<R>& rows, const double* residual, Index stride, double* packed) const {
     const Index ahead = block_rows() * x_.stride;
     const Index end = x_.cols;
     const Index last = x_.cols - kWidth<P>;
     const Index column = column_;
+    // From memory backwards: what the other product has read last is still near.
+    constexpr bool kBackwards = F == Fetch::all;
+    constexpr Index kStep = kBackwards ? -kWidth<P> : kWidth<P>;
     P weights[S * R];
     unroll<S>([&](auto s) __attribute__((always_inline)) {
       unroll<R>([&](auto r) __attribute__((always_inline)) {
         weights[s * R + r] = fill<P>(residual[s * stride + r]);
       });
     });
-    for (Index j = 0; j < end; j += kWidth<P>) {
+    Index j = kBackwards ? (end - 1) / kWidth<P> * kWidth<P> : 0;
+    for (; kBackwards ? j >= 0 : j < end; j += kStep) {
       const Index at = std::min(j, last);
       P sums[S];
       unroll<S>([&](auto s) __attribute__((always_inline)) { sums[s] = load<P>(packed + s * column + j); });
       unroll<R>([&](auto r) __attribute__((always_inline)) {
-        if constexpr (Fetch && (r % 2 == 1 || R == 1)) __builtin_prefetch(rows.at[r] + at + ahead, 0, 2);
+        if constexpr (asks<F>(r + 1)) __builtin_prefetch(rows.at[r] + at + ahead, 0, 2);
         const P x = load_for<S>(rows.at[r] + at);
         unroll<S>([&](auto s) __attribute__((always_inline)) {
           sums[s] = multiply_add(x, weights[s * R + r], sums[s]);
@@ -189,15 +215,13 @@ class DenseKernel final : public DesignKernel {
     }
   }
 
-  // A design that a core's own cache does not hold is fetched a block ahead: rows are too short for the
-  // processor to see a pattern, and it would otherwise compute and wait in turns. Half of the rows are asked
-  // for in each product: it takes only so many requests at once.
-  static constexpr Index kCacheBytes = Index{1} << 20U;
+  static constexpr Index kOwnCacheBytes = Index{1} << 20U;
+  static constexpr Index kSharedCacheBytes = Index{32} << 20U;
 
   DenseRows<Scalar> x_;
   Index whole_;   // columns in whole packs
   Index column_;  // length of a draw's packed column
-  bool fetches_;
+  Fetch fetch_;
   std::optional<DrawPackKernel> draw_packs_;
 };
 

@@ -79,6 +79,23 @@ TEST(Regression, LinearWithKnownNoiseHasTheClosedFormMode) {
   EXPECT_LT(evaluate(model, mode).gradient.cwiseAbs().maxCoeff(), 1e-12);
 }
 
+TEST(Regression, DesignsOfAnySizeGiveThePlainGradient) {
+  LinearOptions known;
+  known.noise_sd = 1.0;
+  for (const Index rows : {1'001, 10'001, 120'001}) {  // in a core's own cache, in the shared one, in memory
+    const RowMatrix x = random_design(rows, 37, 40);
+    const Vector y = normal_matrix(rows, 1, 41).col(0);
+    const Regression model = linear_regression({Design::own(x), y, {}, {}}, NormalPriorOptions{4.0}, known);
+    for (const Index draws : {1, 3, 9}) {
+      const Matrix theta = normal_matrix(37, draws, 42);
+      const Matrix plain = x.transpose() * (y.replicate(1, draws) - x * theta) - theta / 4.0;
+      const Matrix ours = evaluate(model, theta).gradient;
+      EXPECT_LT((ours - plain).cwiseAbs().maxCoeff(), 1e-12 * static_cast<double>(rows))
+          << rows << ' ' << draws;
+    }
+  }
+}
+
 TEST(Regression, ViewsAndStridesGiveWhatOwnedDesignsGive) {
   const RowMatrix wide = random_design(30, 40, 11);
   const RowMatrix x = wide.leftCols(13);
