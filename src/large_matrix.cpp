@@ -1,6 +1,7 @@
 #include "magva/large_matrix.hpp"
 
 #if defined(__linux__)
+#include <linux/mman.h>
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -11,24 +12,25 @@ namespace magva {
 namespace {
 
 #if defined(__linux__)
-void ask_for_large_pages(const Matrix& x) {
+/// Advises the large pages that lie within. A refusal costs speed alone.
+void advise(const void* from, std::size_t bytes, int advice) {
   constexpr std::uintptr_t kPage = std::uintptr_t{2} << 20U;
-  const auto begin = reinterpret_cast<std::uintptr_t>(x.data());
-  const std::uintptr_t end = begin + sizeof(double) * static_cast<std::uintptr_t>(x.size());
+  const auto begin = reinterpret_cast<std::uintptr_t>(from);
   const std::uintptr_t first = (begin + kPage - 1) / kPage * kPage;
-  const std::uintptr_t last = end / kPage * kPage;
-  // A refusal costs speed alone.
-  if (first < last) static_cast<void>(madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE));
+  const std::uintptr_t last = (begin + bytes) / kPage * kPage;
+  if (first < last) static_cast<void>(madvise(reinterpret_cast<void*>(first), last - first, advice));
 }
+
+void ask_for_large_pages(const void* from, std::size_t bytes) { advise(from, bytes, MADV_HUGEPAGE); }
 #else
-void ask_for_large_pages(const Matrix&) {}
+void ask_for_large_pages(const void*, std::size_t) {}
 #endif
 
 }  // namespace
 
 Matrix large_matrix(Index rows, Index cols) {
   Matrix x(rows, cols);
-  ask_for_large_pages(x);
+  ask_for_large_pages(x.data(), sizeof(double) * static_cast<std::size_t>(x.size()));
   return x;
 }
 
@@ -37,5 +39,11 @@ Matrix large_zeros(Index rows, Index cols) {
   x.setZero();
   return x;
 }
+
+#if defined(MADV_COLLAPSE)  // since Linux 6.1
+void move_to_large_pages(const void* from, std::size_t bytes) { advise(from, bytes, MADV_COLLAPSE); }
+#else
+void move_to_large_pages(const void*, std::size_t) {}
+#endif
 
 }  // namespace magva

@@ -1,6 +1,8 @@
 #pragma once
-// Memory for tall matrices that every step sweeps over. Where they are large, the operating system is asked
-// for large pages: with small ones a sweep waits for addresses to be translated as much as for numbers.
+// Memory for matrices that every step sweeps over. Where they are large, the operating system is asked for
+// large pages: with small ones a sweep waits for addresses to be translated as much as for numbers.
+#include <cstddef>
+
 #include "magva/types.hpp"
 
 namespace magva {
@@ -8,5 +10,8 @@ namespace magva {
 /// Not yet touched, and so not yet in memory.
 Matrix large_matrix(Index rows, Index cols);
 Matrix large_zeros(Index rows, Index cols);
+
+/// For numbers that are in memory already; they keep their addresses.
+void move_to_large_pages(const void* from, std::size_t bytes);
 
 }  // namespace magva

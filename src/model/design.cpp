@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "magva/error.hpp"
+#include "magva/large_matrix.hpp"
 
 namespace magva {
 
@@ -20,8 +21,8 @@ void require_finite(const Dense& matrix) {
 }
 
 // Rows that start on a cache line are read faster from cache; from memory it makes no difference, and large
-// designs had better not be copied.
-constexpr Index kAlignBelowBytes = Index{32} << 20;
+// designs had better not be copied. What makes a difference there is the size of pages.
+constexpr Index kLargeBytes = Index{32} << 20;
 constexpr Index kAlignFromBytesPerRow = 512;
 
 template <class Dense>
@@ -30,7 +31,7 @@ Dense align_rows(Dense matrix) {
   constexpr Index kSize = static_cast<Index>(sizeof(Scalar));
   constexpr Index kPerLine = 64 / kSize;
   if (matrix.cols() % kPerLine == 0 || matrix.cols() * kSize < kAlignFromBytesPerRow ||
-      matrix.size() * kSize > kAlignBelowBytes)
+      matrix.size() * kSize > kLargeBytes)
     return matrix;
   Dense aligned = Dense::Zero(matrix.rows(), (matrix.cols() + kPerLine - 1) / kPerLine * kPerLine);
   aligned.leftCols(matrix.cols()) = matrix;
@@ -67,6 +68,8 @@ Design own_dense(Dense matrix) {
   require_finite(matrix);
   const Index cols = matrix.cols();
   const auto kept = std::make_shared<const Dense>(align_rows(std::move(matrix)));
+  const Index bytes = kept->size() * static_cast<Index>(sizeof(typename Dense::Scalar));
+  if (bytes > kLargeBytes) move_to_large_pages(kept->data(), static_cast<std::size_t>(bytes));
   return Design::view(DenseRows<typename Dense::Scalar>{kept->data(), kept->rows(), cols, kept->cols()},
                       kept);
 }
