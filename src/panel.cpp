@@ -48,9 +48,8 @@ void GramSum::subtract_product(const Panel& x, const MutablePanel& v) const {
 
 void combine(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
              const MutablePanel& scratch, Ahead& ahead) {
-  if (detail::combine_in_place(x, left, v, right, ahead)) return;
-  detail::multiply(1, as_const(x), left, 0, scratch, ahead);
-  detail::multiply(1, v, right, 1, scratch, ahead);
+  if (detail::combines_in_place(x.cols)) return detail::combine(as_const(x), left, v, right, x, ahead);
+  detail::combine(as_const(x), left, v, right, scratch, ahead);
   for (Index j = 0; j < x.cols; ++j) std::copy_n(scratch.col(j), x.rows, x.col(j));
 }
 

@@ -41,6 +41,27 @@ void for_each_tile(Index count, Tile&& tile) {
   if (first < count) tile(std::integral_constant<int, 1>{}, first);
 }
 
+/// Calls call(size) with the size known at compile time, Most or less.
+template <int Most, class Call>
+void with_size(Index size, Call&& call) {
+  if (size == Most) return call(std::integral_constant<int, Most>{});
+  if constexpr (Most > 1) with_size<Most - 1>(size, call);
+}
+
+// Columns of a product's tile: with four packs of rows, their sums and the factors fill the registers.
+constexpr int kMostColumns = kPackBytes == 64 ? 5 : 4;
+
+/// Calls tile(size, first) for as few tiles of columns as can be, all of about the same size. Fewer tiles
+/// read the left factor less often, which shows where its columns are 4 KiB apart and push each other out.
+template <class Tile>
+void for_each_column_tile(Index count, Tile&& tile) {
+  const Index tiles = (count + kMostColumns - 1) / kMostColumns;
+  for (Index t = 0; t < tiles; ++t) {
+    const Range columns = piece(count, tiles, t);
+    with_size<kMostColumns>(columns.size(), [&](auto size) { tile(size, columns.begin); });
+  }
+}
+
 /// acc += A M for R packs of rows and J columns.
 template <int R, int J>
 [[gnu::always_inline]] inline void add_product(Pack (&acc)[R * J], const double* a, Index a_stride, Index p,
@@ -114,7 +135,7 @@ void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, c
   const Index stride = small.outerStride();
   for_each_tile(packs, [&](auto tall, Index pack) {
     const Index row = pack * kWidth<Pack>;
-    for_each_tile(small.cols(), [&](auto wide, Index j) {
+    for_each_column_tile(small.cols(), [&](auto wide, Index j) {
       multiply_tile<tall, wide>(alpha, a.data + row, a.stride, a.cols, small.data() + j * stride, stride,
                                 beta, out.col(j) + row, out.stride);
       ahead.some();
@@ -126,37 +147,58 @@ void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, c
 
 namespace {
 
-template <int J>
-void combine_columns(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
-                     Ahead& ahead) {
-  constexpr Index kPack = kWidth<Pack>;
-  for_each_tile(x.rows / kPack, [&](auto tall, Index pack) {
-    constexpr int R = tall;
-    double* rows = x.data + pack * kPack;
-    Pack acc[R * J];
-    unroll<R * J>([&](auto i) __attribute__((always_inline)) { acc[i] = Pack{}; });
-    add_product<R, J>(acc, rows, x.stride, J, left.data(), left.outerStride());
-    add_product<R, J>(acc, v.data + pack * kPack, v.stride, J, right.data(), right.outerStride());
-    unroll<J>([&](auto j) __attribute__((always_inline)) {
-      unroll<R>([&](auto r) __attribute__((always_inline)) {
-        store(rows + j * x.stride + r * kPack, acc[j * R + r]);
-      });
+/// out = X L + V R for R packs of rows from `row` on and J columns from `first` on.
+template <int R, int J>
+void combine_tile(const Panel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right, Index row,
+                  Index first, const MutablePanel& out, Ahead& ahead) {
+  Pack acc[R * J];
+  unroll<R * J>([&](auto i) __attribute__((always_inline)) { acc[i] = Pack{}; });
+  add_product<R, J>(acc, x.data + row, x.stride, x.cols, left.col(first).data(), left.outerStride());
+  ahead.some();
+  add_product<R, J>(acc, v.data + row, v.stride, v.cols, right.col(first).data(), right.outerStride());
+  unroll<J>([&](auto j) __attribute__((always_inline)) {
+    unroll<R>([&](auto r) __attribute__((always_inline)) {
+      store(out.col(first + j) + row + r * kWidth<Pack>, acc[j * R + r]);
     });
-    ahead.some();
   });
+  ahead.some();
+}
+
+/// The same for the rows from `row` on, less than a pack.
+template <int J>
+void combine_rest(const Panel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right, Index row,
+                  Index first, const MutablePanel& out) {
+  const Index count = x.rows - row;
+  Pack acc[J];
+  unroll<J>([&](auto j) { acc[j] = Pack{}; });
+  for (Index i = 0; i < x.cols; ++i) {
+    const Pack of_x = load_some(x.col(i) + row, count, 0);
+    const Pack of_v = load_some(v.col(i) + row, count, 0);
+    unroll<J>([&](auto j) {
+      acc[j] = multiply_add(of_x, fill(left(i, first + j)), acc[j]);
+      acc[j] = multiply_add(of_v, fill(right(i, first + j)), acc[j]);
+    });
+  }
+  unroll<J>([&](auto j) { store_some(out.col(first + j) + row, count, acc[j]); });
 }
 
 }  // namespace
 
-bool combine_in_place(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
-                      Ahead& ahead) {
-  if (x.rows % kWidth<Pack> != 0) return false;
-  if (x.cols == 1) combine_columns<1>(x, left, v, right, ahead);
-  if (x.cols == 2) combine_columns<2>(x, left, v, right, ahead);
-  if (x.cols == 3) combine_columns<3>(x, left, v, right, ahead);
-  if (x.cols == 4) combine_columns<4>(x, left, v, right, ahead);
-  return x.cols <= 4;
+void combine(const Panel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
+             const MutablePanel& out, Ahead& ahead) {
+  const Index packs = x.rows / kWidth<Pack>;
+  for_each_tile(packs, [&](auto tall, Index pack) {
+    for_each_column_tile(x.cols, [&](auto wide, Index first) {
+      combine_tile<tall, wide>(x, left, v, right, pack * kWidth<Pack>, first, out, ahead);
+    });
+  });
+  const Index done = packs * kWidth<Pack>;
+  if (done == x.rows) return;
+  for_each_column_tile(
+      x.cols, [&](auto wide, Index first) { combine_rest<wide>(x, left, v, right, done, first, out); });
 }
+
+bool combines_in_place(Index columns) { return columns <= kMostColumns; }
 
 void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out) {
   Ahead nothing;

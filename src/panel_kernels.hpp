@@ -15,9 +15,10 @@ void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, c
 void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out,
               Ahead& ahead);
 
-/// x <- x L + v R where all columns of some rows fit the registers; false, and nothing done, where not.
-bool combine_in_place(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
-                      Ahead& ahead);
+/// out = X L + V R, where L and R are small; `out` may be X where combines_in_place(its columns).
+void combine(const Panel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
+             const MutablePanel& out, Ahead& ahead);
+bool combines_in_place(Index columns);
 
 /// out = diag(w) A.
 void scale_rows(const Panel& a, const double* w, const MutablePanel& out);

@@ -12,6 +12,7 @@
 #include "magva/manifold/grassmann.hpp"
 #include "magva/manifold/stiefel.hpp"
 #include "magva/noise.hpp"
+#include "magva/panel.hpp"
 #include "support/targets.hpp"
 
 namespace magva {
@@ -88,6 +89,22 @@ TEST_P(Products, AgreeWithEigen) {
 INSTANTIATE_TEST_SUITE_P(Shapes, Products,
                          testing::Values(Shape{1, 1, 1}, Shape{7, 3, 2}, Shape{8, 1, 5}, Shape{112, 4, 1},
                                          Shape{131, 7, 6}, Shape{300, 30, 40}, Shape{20'011, 10, 3}));
+
+TEST(Combine, AgreesWithEigen) {
+  for (const Index rows : {1, 8, 61, 128})
+    for (Index p = 1; p <= 13; ++p) {
+      const Matrix x = test::random_matrix(rows, p, 1);
+      const Matrix v = test::random_matrix(rows, p, 2);
+      const Matrix left = test::random_matrix(p, p, 3);
+      const Matrix right = test::random_matrix(p, p, 4);
+      Matrix in_place = x;
+      Matrix scratch(rows, p);
+      Ahead nothing;
+      const Range all{0, rows};
+      combine(mutable_panel(in_place, all), left, panel(v, all), right, mutable_panel(scratch, all), nothing);
+      EXPECT_LT((in_place - (x * left + v * right)).cwiseAbs().maxCoeff(), 1e-13) << rows << " x " << p;
+    }
+}
 
 /// The printed AdaDelta with the manifold's own functions, a pass for each operation.
 template <class M>
