@@ -21,7 +21,7 @@ nlohmann::json run(const std::filesystem::path& ionosphere, const std::filesyste
   const int threads = std::thread::hardware_concurrency() > 1 ? 2 : 1;
   task("memory", [] { return peak_memory(); });
   task("compiler", [] { return compiler(); });
-  task("bandwidth_1", [] { return read_bandwidth(1); });
+  task("bandwidth_1", [] { return read_bandwidth(); });
   task("peak_flops", [] { return peak_flops(); });
   const TaskProblem iono = ionosphere_problem(ionosphere);
   const TaskProblem leukemia = random_problem("horseshoe", 38, 7130, PriorKind::kHorseshoe, 4, 1);

@@ -46,11 +46,7 @@ TaskProblem random_problem(const std::string& name, Index rows, Index cols, Prio
 }
 
 Regression model_of(const TaskProblem& problem) {
-  RegressionData data{
-      Design::view(DenseRows<double>{problem.x.data(), problem.x.rows(), problem.x.cols(), problem.x.cols()}),
-      problem.y,
-      {},
-      {}};
+  RegressionData data{Design::own(problem.x), problem.y, {}, {}};
   if (problem.prior == PriorKind::kNormal) return logistic_regression(std::move(data));
   return logistic_regression(std::move(data), HorseshoeOptions{HorseshoeForm::centred});
 }

@@ -2,11 +2,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <stdexcept>
+#include <vector>
 
 #include "magva/fit.hpp"
 #include "tasks.hpp"
@@ -69,20 +72,24 @@ nlohmann::json peak_memory() {
 }
 
 nlohmann::json doublings(RuleKind rule, int threads) {
-  // Which pages of memory a fit gets, and what the neighbours do, is a matter of luck.
+  // Which pages of memory a fit gets, and what the neighbours do, is a matter of luck: a size is compared
+  // with the half of it in the same round.
   constexpr int kRounds = 8;
-  std::map<Index, double> steps;
+  std::map<Index, std::vector<double>> steps;
   for (int round = 0; round < kRounds; ++round)
     for (Index m = 1000; m <= 1'024'000; m *= 2) {
       const auto model = cheap_target(m);
       Fitter fitter(model, rank_ten(rule, threads));
-      const double step = fastest(.4, [&] { fitter.step(); });
-      steps[m] = round == 0 ? step : std::min(steps[m], step);
+      steps[m].push_back(fastest(.4, [&] { fitter.step(); }));
     }
   nlohmann::json out = nlohmann::json::array();
-  for (const auto& [m, step] : steps) {
-    out.push_back({{"m", m}, {"step", step}});
-    if (m > 1000) out.back()["ratio"] = step / steps[m / 2];
+  for (const auto& [m, seconds] : steps) {
+    out.push_back({{"m", m}, {"step", std::ranges::min(seconds)}});
+    const auto half = steps.find(m / 2);
+    if (half == steps.end()) continue;
+    std::vector<double> ratios(seconds.size());
+    std::ranges::transform(seconds, half->second, ratios.begin(), std::divides{});
+    out.back()["ratio"] = median(ratios);
   }
   return out;
 }

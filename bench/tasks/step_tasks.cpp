@@ -2,7 +2,9 @@
 
 #include <limits>
 #include <map>
+#include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "machine.hpp"
 #include "magva/fit.hpp"
@@ -130,15 +132,28 @@ nlohmann::json streaming(Index rows, Index cols, Index rank, int threads) {
   const TaskProblem problem = random_problem("streaming", rows, cols, PriorKind::kNormal, rank, 1);
   const Regression model = model_of(problem);
   const FitOptions options = options_for(problem, FamilyKind::kStiefel, RuleKind::kAdadeltaStable, threads);
-  double bandwidth = 0;
-  double step = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < kRounds; ++round) {
-    bandwidth = std::max(bandwidth, read_bandwidth(threads));
-    step = std::min(step, step_seconds(model, options, kBudget));
+  const auto& x = std::get<DenseRows<double>>(model.design().numbers());
+  const std::span numbers(x.data, static_cast<std::size_t>(x.rows * x.stride));
+  Fitter fitter(model, options);
+  Workers workers(threads);
+  std::vector<double> reads;
+  std::vector<double> steps;
+  std::vector<double> shares;
+  // Memory's bandwidth changes with what the neighbours do: a step is compared with the reading beside it.
+  const double end = seconds_now() + kRounds * kBudget;
+  while (shares.size() < 3 || seconds_now() < end) {
+    reads.push_back(seconds_for(1, [&] { read_once(numbers, workers); }));
+    steps.push_back(seconds_for(1, [&] { fitter.step(); }));
+    shares.push_back(reads.back() / steps.back());
   }
-  const double rate = 8 * static_cast<double>(problem.x.size()) / step;
-  return {{"rows", rows},           {"cols", cols},           {"threads", threads},       {"step", step},
-          {"bytes_a_second", rate}, {"bandwidth", bandwidth}, {"share", rate / bandwidth}};
+  const auto bytes = static_cast<double>(numbers.size_bytes());
+  return {{"rows", rows},
+          {"cols", cols},
+          {"threads", threads},
+          {"step", median(steps)},
+          {"bytes_a_second", bytes / median(steps)},
+          {"bandwidth", bytes / median(reads)},
+          {"share", median(shares)}};
 }
 
 }  // namespace magva::bench

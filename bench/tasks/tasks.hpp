@@ -15,10 +15,11 @@ nlohmann::json peak_memory();
 nlohmann::json step_times(const TaskProblem& problem, int threads, const std::filesystem::path& folder);
 /// A step over the model's gradient for every rule on Stiefel, VAFC and mean-field.
 nlohmann::json step_over_gradient(const TaskProblem& problem);
-/// The design's bytes a second in a step, beside the measured read bandwidth.
+/// The design's bytes a second in a step, beside those of a plain loop that reads the design: medians, the
+/// share's over pairs of one reading and one step.
 nlohmann::json streaming(Index rows, Index cols, Index rank, int threads);
 
-/// Step times on a cheap target for m = 1,000 to 1,024,000.
+/// Step times on a cheap target for m = 1,000 to 1,024,000, and the median of their ratios to the half.
 nlohmann::json doublings(RuleKind rule, int threads);
 /// Step times with one and two threads.
 nlohmann::json threads_scaling(Index rows, Index cols, Index draws);

@@ -1,9 +1,10 @@
 #pragma once
-// Seconds a call takes, for machines that others use too: repetitions of about equal length, the fastest
-// counts.
+// Seconds a call takes, for machines that others use too: repetitions of about equal length, of which the
+// fastest counts; and medians, where what is compared is measured in pairs.
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <vector>
 
 namespace magva::bench {
 
@@ -35,6 +36,12 @@ double fastest(double budget, Call&& call) {
   for (int repetition = 0; repetition < 3 || seconds_now() < end; ++repetition)
     best = std::min(best, seconds_for(calls, call) / static_cast<double>(calls));
   return best;
+}
+
+inline double median(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
 }
 
 }  // namespace magva::bench
