@@ -55,6 +55,7 @@ constexpr int kMostColumns = kPackBytes == 64 ? 5 : 4;
 /// read the left factor less often, which shows where its columns are 4 KiB apart and push each other out.
 template <class Tile>
 void for_each_column_tile(Index count, Tile&& tile) {
+  if (count <= kMostColumns) return with_size<kMostColumns>(count, [&](auto size) { tile(size, 0); });
   const Index tiles = (count + kMostColumns - 1) / kMostColumns;
   for (Index t = 0; t < tiles; ++t) {
     const Range columns = piece(count, tiles, t);
