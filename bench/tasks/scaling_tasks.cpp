@@ -2,14 +2,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <stdexcept>
-#include <vector>
 
 #include "magva/fit.hpp"
 #include "tasks.hpp"
@@ -72,24 +69,20 @@ nlohmann::json peak_memory() {
 }
 
 nlohmann::json doublings(RuleKind rule, int threads) {
-  // Which pages of memory a fit gets, and what the neighbours do, is a matter of luck: a size is compared
-  // with the half of it in the same round.
-  constexpr int kRounds = 8;
-  std::map<Index, std::vector<double>> steps;
+  // Which pages of memory a fit gets, and what the neighbours do, is a matter of luck.
+  constexpr int kRounds = 16;
+  std::map<Index, double> steps;
   for (int round = 0; round < kRounds; ++round)
     for (Index m = 1000; m <= 1'024'000; m *= 2) {
       const auto model = cheap_target(m);
       Fitter fitter(model, rank_ten(rule, threads));
-      steps[m].push_back(fastest(.4, [&] { fitter.step(); }));
+      const double step = fastest(.2, [&] { fitter.step(); });
+      steps[m] = round == 0 ? step : std::min(steps[m], step);
     }
   nlohmann::json out = nlohmann::json::array();
-  for (const auto& [m, seconds] : steps) {
-    out.push_back({{"m", m}, {"step", std::ranges::min(seconds)}});
-    const auto half = steps.find(m / 2);
-    if (half == steps.end()) continue;
-    std::vector<double> ratios(seconds.size());
-    std::ranges::transform(seconds, half->second, ratios.begin(), std::divides{});
-    out.back()["ratio"] = median(ratios);
+  for (const auto& [m, step] : steps) {
+    out.push_back({{"m", m}, {"step", step}});
+    if (m > 1000) out.back()["ratio"] = step / steps[m / 2];
   }
   return out;
 }

@@ -19,7 +19,7 @@ nlohmann::json step_over_gradient(const TaskProblem& problem);
 /// share's over pairs of one reading and one step.
 nlohmann::json streaming(Index rows, Index cols, Index rank, int threads);
 
-/// Step times on a cheap target for m = 1,000 to 1,024,000, and the median of their ratios to the half.
+/// Step times on a cheap target for m = 1,000 to 1,024,000.
 nlohmann::json doublings(RuleKind rule, int threads);
 /// Step times with one and two threads.
 nlohmann::json threads_scaling(Index rows, Index cols, Index draws);

@@ -16,8 +16,10 @@ namespace {
 
 void clear_non_finite(MatrixRef x) { x = x.array().isFinite().select(x, 0); }
 
-constexpr Index kCached = Index{1} << 15U;        // numbers that stay in cache from one sweep to the next
-constexpr Index kBeyondCaches = Index{1} << 19U;  // numbers that do not, with the rule's memory beside them
+// Numbers that, with the rule's memory beside them, surely stay in cache from one sweep to the next, and
+// numbers that surely do not: between them it depends on who else uses a shared cache.
+constexpr Index kCached = Index{1} << 18U;
+constexpr Index kBeyondCaches = Index{1} << 19U;
 
 /// Looks ahead to these rows of x, and to what `add_more` adds.
 template <class AddMore>
