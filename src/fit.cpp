@@ -85,9 +85,9 @@ Fitter::State::State(const Model& model_, const FitOptions& options_, const Whit
   }
   if (options.average_last > 0) average = without_gradients(blocks);
   good = without_gradients(blocks);
-  noise.resize(family->noise_size(), options.draws);
-  theta.resize(m, options.draws);
-  gradient.resize(m, options.draws);
+  noise = large_matrix(family->noise_size(), options.draws);
+  theta = large_matrix(m, options.draws);
+  gradient = large_matrix(m, options.draws);
   log_density.resize(options.draws);
   weight.resize(options.draws);
   zeros.resize(row_tasks(m));

@@ -68,10 +68,9 @@ LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws,
       inner_(rank_, max_draws),
       inner2_(rank_, max_draws),
       column_(dimension) {
-  blocks_.push_back(make_block("mu", ManifoldKind::kEuclidean, Matrix::Zero(dimension, 1)));
-  blocks_.push_back(
-      make_block("d2", ManifoldKind::kEuclidean,
-                 Matrix::Constant(dimension, 1, coordinate(options.initial_residual_scale, options.scales))));
+  blocks_.push_back(make_block("mu", ManifoldKind::kEuclidean, large_zeros(dimension, 1)));
+  blocks_.push_back(make_block("d2", ManifoldKind::kEuclidean, large_matrix(dimension, 1)));
+  blocks_.back().value.setConstant(coordinate(options.initial_residual_scale, options.scales));
   if (rank_ == 0) return;
   factor_block_ = blocks_.size();
   const ManifoldKind manifold = manifold_of(options.kind);
