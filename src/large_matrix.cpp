@@ -14,11 +14,11 @@ namespace {
 #if defined(__linux__)
 /// Advises the large pages that lie within. A refusal costs speed alone.
 void advise(const void* from, std::size_t bytes, int advice) {
-  constexpr std::uintptr_t kPage = std::uintptr_t{2} << 20U;
-  const auto begin = reinterpret_cast<std::uintptr_t>(from);
-  const std::uintptr_t first = (begin + kPage - 1) / kPage * kPage;
-  const std::uintptr_t last = (begin + bytes) / kPage * kPage;
-  if (first < last) static_cast<void>(madvise(reinterpret_cast<void*>(first), last - first, advice));
+  constexpr std::size_t kPage = std::size_t{2} << 20U;
+  const std::size_t before = (kPage - reinterpret_cast<std::uintptr_t>(from) % kPage) % kPage;
+  if (bytes < before + kPage) return;
+  auto* first = static_cast<char*>(const_cast<void*>(from)) + before;
+  static_cast<void>(madvise(first, (bytes - before) / kPage * kPage, advice));
 }
 
 void ask_for_large_pages(const void* from, std::size_t bytes) { advise(from, bytes, MADV_HUGEPAGE); }
