@@ -84,10 +84,11 @@ class DenseKernel final : public DesignKernel {
   }
 
   /// Calls product(fetch). Beyond the design there is nothing, which takes the processor long to find out.
+  /// Chosen rows come in runs, and mostly the row that is a block further on is wanted, too.
   template <class Product>
   void with_fetch(const RowBlock& block, Product&& product) const {
-    const bool last = block.begin + block.size + block_rows() > x_.rows;
-    const Fetch fetch = block.chosen || last ? Fetch::nothing : fetch_;
+    const bool last = !block.chosen && block.begin + block.size + block_rows() > x_.rows;
+    const Fetch fetch = last ? Fetch::nothing : fetch_;
     if (fetch == Fetch::all) return product(std::integral_constant<Fetch, Fetch::all>{});
     if (fetch == Fetch::half) return product(std::integral_constant<Fetch, Fetch::half>{});
     product(std::integral_constant<Fetch, Fetch::nothing>{});
