@@ -54,7 +54,7 @@ struct Fitter::State {
   Matrix noise, theta, gradient;  // a column a draw
   bool drawn = false;             // `noise` and `theta` are those of this iteration already
   Vector log_density, weight;
-  Vector zeros;  // one a task: sums that are not a number where something is not finite
+  Vector zeros;              // one a task: sums that are not a number where something is not finite
   std::vector<Matrix> work;  // one a block
 };
 
