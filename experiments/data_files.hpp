@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "input/table.hpp"
+#include "table/table.hpp"
 
 namespace magva::experiments {
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "magva/fit.hpp"
+#include "algorithm1/fitter.hpp"
 
 namespace magva::experiments {
 

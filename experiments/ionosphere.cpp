@@ -4,10 +4,10 @@
 
 #include "experiments/data_files.hpp"
 #include "experiments/folds.hpp"
-#include "input/design.hpp"
-#include "input/read_table.hpp"
-#include "magva/baseline/slang.hpp"
+#include "experiments/slang.hpp"
 #include "magva/error.hpp"
+#include "table/design.hpp"
+#include "table/read_table.hpp"
 
 namespace magva::experiments {
 

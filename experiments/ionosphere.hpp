@@ -2,8 +2,8 @@
 // The paper's section 4.2: logistic regression on the ionosphere data.
 #include "experiments/experiment.hpp"
 #include "experiments/method.hpp"
-#include "input/table.hpp"
-#include "magva/model/regression.hpp"
+#include "magva/regression.hpp"
+#include "table/table.hpp"
 
 namespace magva::experiments {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "magva/model/predict.hpp"
+#include "magva/predict.hpp"
 
 namespace magva::experiments {
 

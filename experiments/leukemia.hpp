@@ -2,7 +2,7 @@
 // The paper's section 4.3: logistic regression with a horseshoe prior and far more coefficients than samples.
 #include "experiments/experiment.hpp"
 #include "experiments/method.hpp"
-#include "magva/model/regression.hpp"
+#include "magva/regression.hpp"
 
 namespace magva::experiments {
 

@@ -2,8 +2,8 @@
 
 #include "experiments/data_files.hpp"
 #include "experiments/leukemia.hpp"
-#include "input/design.hpp"
-#include "input/read_table.hpp"
+#include "table/design.hpp"
+#include "table/read_table.hpp"
 
 namespace magva::experiments {
 

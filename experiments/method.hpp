@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "magva/fit_options.hpp"
+#include "algorithm1/options.hpp"
 
 namespace magva::experiments {
 

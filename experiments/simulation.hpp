@@ -2,7 +2,7 @@
 // The paper's section 4.1: a P-spline through data with outliers.
 #include "experiments/experiment.hpp"
 #include "experiments/method.hpp"
-#include "magva/model/pspline.hpp"
+#include "magva/pspline.hpp"
 
 namespace magva::experiments {
 

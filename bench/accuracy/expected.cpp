@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "magva/auto/evaluator.hpp"
-#include "magva/noise.hpp"
+#include "core/evaluator.hpp"
+#include "core/noise.hpp"
 #include "objective.hpp"
 
 namespace magva::bench {

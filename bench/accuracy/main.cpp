@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "magva/auto/constants.hpp"
-#include "magva/auto/fit_auto.hpp"
+#include "fit/constants.hpp"
+#include "fit/fit_auto.hpp"
 #include "problems.hpp"
 
 namespace magva::bench {

@@ -1,6 +1,6 @@
 #include "objective.hpp"
 
-#include "magva/auto/mode_search.hpp"
+#include "search/mode_search.hpp"
 
 namespace magva::bench {
 

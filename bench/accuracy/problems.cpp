@@ -4,8 +4,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "magva/model/regression.hpp"
-#include "magva/noise.hpp"
+#include "core/noise.hpp"
+#include "magva/regression.hpp"
 
 namespace magva::bench {
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "magva/auto/quadratic_fit.hpp"
-#include "magva/diagnostics/elbo.hpp"
-#include "magva/noise.hpp"
+#include "assess/elbo.hpp"
+#include "core/noise.hpp"
 #include "newton.hpp"
 #include "objective.hpp"
+#include "search/quadratic_fit.hpp"
 
 namespace magva::bench {
 

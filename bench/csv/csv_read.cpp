@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "input/read_table.hpp"
+#include "table/read_table.hpp"
 
 namespace {
 double seconds_of(const timeval& time) {

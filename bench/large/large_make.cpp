@@ -9,8 +9,8 @@
 #include <random>
 #include <string>
 
-#include "design_file/writer.hpp"
-#include "magva/noise.hpp"
+#include "core/noise.hpp"
+#include "table/design_file_writer.hpp"
 
 namespace {
 

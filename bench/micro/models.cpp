@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "magva/model/regression.hpp"
+#include "magva/regression.hpp"
 #include "plain/models.hpp"
 
 namespace {

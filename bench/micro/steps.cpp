@@ -2,8 +2,8 @@
 // and iterations on a target that costs next to nothing, by dimension.
 #include <benchmark/benchmark.h>
 
-#include "magva/fit.hpp"
-#include "magva/model/regression.hpp"
+#include "algorithm1/fitter.hpp"
+#include "magva/regression.hpp"
 
 namespace {
 

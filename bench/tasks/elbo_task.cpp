@@ -1,5 +1,5 @@
+#include "fit/fit_auto.hpp"
 #include "glm.hpp"
-#include "magva/auto/fit_auto.hpp"
 #include "target.hpp"
 #include "tasks.hpp"
 

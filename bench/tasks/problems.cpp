@@ -4,11 +4,11 @@
 
 #include <fstream>
 
-#include "input/design.hpp"
-#include "input/read_table.hpp"
+#include "core/noise.hpp"
 #include "magva/error.hpp"
-#include "magva/noise.hpp"
 #include "plain/models.hpp"
+#include "table/design.hpp"
+#include "table/read_table.hpp"
 
 namespace magva::bench {
 

@@ -2,7 +2,7 @@
 // The data of the tasks: the expanded ionosphere data, and random designs of given shapes.
 #include <filesystem>
 
-#include "magva/model/regression.hpp"
+#include "magva/regression.hpp"
 
 namespace magva::bench {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "magva/fit.hpp"
+#include "algorithm1/fitter.hpp"
 #include "tasks.hpp"
 #include "timing.hpp"
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "algorithm1/fitter.hpp"
 #include "machine.hpp"
-#include "magva/fit.hpp"
 #include "plain/low_rank_step.hpp"
 #include "plain/models.hpp"
 #include "tasks.hpp"

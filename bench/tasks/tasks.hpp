@@ -2,8 +2,8 @@
 // Our side of each task, as JSON: times in seconds, rates in bytes or operations a second.
 #include <nlohmann/json.hpp>
 
-#include "magva/rule/options.hpp"
 #include "problems.hpp"
+#include "rule/options.hpp"
 
 namespace magva::bench {
 

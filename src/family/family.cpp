@@ -1,13 +1,13 @@
-#include "magva/family/family.hpp"
+#include "family/family.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <utility>
 
+#include "family/full_rank.hpp"
+#include "family/low_rank.hpp"
 #include "magva/error.hpp"
-#include "magva/family/full_rank.hpp"
-#include "magva/family/low_rank.hpp"
 
 namespace magva {
 

@@ -1,4 +1,4 @@
-#include "magva/family/full_rank.hpp"
+#include "family/full_rank.hpp"
 
 #include <cmath>
 #include <numbers>

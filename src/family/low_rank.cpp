@@ -1,12 +1,12 @@
-#include "magva/family/low_rank.hpp"
+#include "family/low_rank.hpp"
 
 #include <cmath>
 #include <numbers>
 
-#include "../model/pack.hpp"
-#include "../panel_kernels.hpp"
-#include "magva/large_matrix.hpp"
-#include "magva/symmetric.hpp"
+#include "core/huge_pages.hpp"
+#include "core/panel_kernels.hpp"
+#include "core/symmetric.hpp"
+#include "core/vector.hpp"
 
 namespace magva {
 

@@ -1,11 +1,11 @@
 #include <limits>
 
-#include "magva/large_matrix.hpp"
-#include "magva/manifold/euclidean.hpp"
-#include "magva/manifold/fixed_rank.hpp"
-#include "magva/manifold/grassmann.hpp"
-#include "magva/manifold/stiefel.hpp"
-#include "magva/noise.hpp"
+#include "core/huge_pages.hpp"
+#include "core/noise.hpp"
+#include "manifold/euclidean.hpp"
+#include "manifold/fixed_rank.hpp"
+#include "manifold/grassmann.hpp"
+#include "manifold/stiefel.hpp"
 
 namespace magva {
 

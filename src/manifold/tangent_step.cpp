@@ -1,6 +1,6 @@
-#include "magva/manifold/tangent_step.hpp"
+#include "manifold/tangent_step.hpp"
 
-#include "../panel_kernels.hpp"
+#include "core/panel_kernels.hpp"
 
 namespace magva {
 

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/noise.hpp"
+#include "core/tall_skinny.hpp"
 #include "magva/error.hpp"
-#include "magva/noise.hpp"
 #include "magva/posterior.hpp"
-#include "magva/tall_skinny.hpp"
 
 namespace magva {
 

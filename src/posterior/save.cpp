@@ -1,4 +1,4 @@
-#include "../io/sealed_file.hpp"
+#include "core/checksummed_file.hpp"
 #include "magva/error.hpp"
 #include "magva/posterior.hpp"
 

@@ -1,14 +1,14 @@
-#include "magva/block.hpp"
+#include "rule/block.hpp"
 
 #include <algorithm>
 
-#include "../panel_kernels.hpp"
-#include "magva/manifold/euclidean.hpp"
-#include "magva/manifold/fixed_rank.hpp"
-#include "magva/manifold/grassmann.hpp"
-#include "magva/manifold/stiefel.hpp"
-#include "magva/rule/rules.hpp"
-#include "magva/rule/stable_rules.hpp"
+#include "core/panel_kernels.hpp"
+#include "manifold/euclidean.hpp"
+#include "manifold/fixed_rank.hpp"
+#include "manifold/grassmann.hpp"
+#include "manifold/stiefel.hpp"
+#include "rule/rules.hpp"
+#include "rule/stable_rules.hpp"
 
 namespace magva {
 

@@ -1,8 +1,8 @@
-#include "magva/rule/elementwise.hpp"
+#include "rule/elementwise.hpp"
 
 #include <cmath>
 
-#include "../model/pack.hpp"
+#include "core/vector.hpp"
 
 namespace magva::rule {
 

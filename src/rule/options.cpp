@@ -1,4 +1,4 @@
-#include "magva/rule/options.hpp"
+#include "rule/options.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "magva/fit.hpp"
+#include "algorithm1/fitter.hpp"
 
 extern "C" {
 void* __libc_malloc(size_t size);

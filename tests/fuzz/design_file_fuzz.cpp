@@ -1,7 +1,7 @@
 // A design file's header: refused with a sentence, or one whose sections lie within the file.
-#include "design_file/header.hpp"
 #include "magva/error.hpp"
 #include "round_trip.hpp"
+#include "table/design_file_header.hpp"
 
 using namespace magva::design_file;
 namespace fuzz = magva::input::fuzz;

@@ -1,10 +1,10 @@
 // A stored specification that something damaged: refused with a sentence, or good for a table.
 #include <nlohmann/json.hpp>
 
-#include "input/design.hpp"
-#include "input/read_table.hpp"
 #include "magva/error.hpp"
 #include "round_trip.hpp"
+#include "table/design.hpp"
+#include "table/read_table.hpp"
 
 using namespace magva::input;
 

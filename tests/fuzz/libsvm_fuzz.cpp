@@ -1,9 +1,9 @@
 // The first byte chooses the size of the pieces in which the bytes arrive, and the kind of design; the rest
 // is the file.
-#include "input/libsvm_reader.hpp"
-#include "input/read_table.hpp"
 #include "magva/error.hpp"
 #include "round_trip.hpp"
+#include "table/libsvm_reader.hpp"
+#include "table/read_table.hpp"
 
 using namespace magva::input;
 

@@ -1,5 +1,5 @@
 // Three classes and values that are often equal: cuts increase and leave no bin empty.
-#include "input/mdlp.hpp"
+#include "table/mdlp.hpp"
 
 #include <cmath>
 #include <cstring>

@@ -1,7 +1,7 @@
 #pragma once
 // What must hold for every table that a reader accepts, whatever bytes it came from.
-#include "input/design.hpp"
-#include "input/table.hpp"
+#include "table/design.hpp"
+#include "table/table.hpp"
 
 namespace magva::input::fuzz {
 

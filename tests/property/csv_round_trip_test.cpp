@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "input/read_table.hpp"
+#include "table/read_table.hpp"
 
 namespace magva::input {
 namespace {

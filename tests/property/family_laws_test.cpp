@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "magva/family/family.hpp"
+#include "family/family.hpp"
 #include "support/targets.hpp"
 
 namespace magva {

@@ -4,11 +4,11 @@
 
 #include <Eigen/SVD>
 
-#include "magva/block.hpp"
-#include "magva/manifold/euclidean.hpp"
-#include "magva/manifold/fixed_rank.hpp"
-#include "magva/manifold/grassmann.hpp"
-#include "magva/manifold/stiefel.hpp"
+#include "manifold/euclidean.hpp"
+#include "manifold/fixed_rank.hpp"
+#include "manifold/grassmann.hpp"
+#include "manifold/stiefel.hpp"
+#include "rule/block.hpp"
 #include "support/targets.hpp"
 
 namespace magva {

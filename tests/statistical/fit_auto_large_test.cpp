@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "magva/auto/constants.hpp"
-#include "magva/auto/fit_auto.hpp"
-#include "magva/noise.hpp"
+#include "core/noise.hpp"
+#include "fit/constants.hpp"
+#include "fit/fit_auto.hpp"
 
 namespace magva {
 namespace {

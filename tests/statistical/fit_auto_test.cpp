@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "magva/auto/fit_auto.hpp"
+#include "fit/fit_auto.hpp"
 #include "magva/error.hpp"
 #include "targets.hpp"
 

@@ -1,7 +1,7 @@
 // A Gaussian posterior inside the family: the answer is known exactly.
 #include <gtest/gtest.h>
 
-#include "magva/fit.hpp"
+#include "algorithm1/fitter.hpp"
 #include "support/targets.hpp"
 
 namespace magva {

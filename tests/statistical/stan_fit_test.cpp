@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "magva/fit.hpp"
+#include "algorithm1/fitter.hpp"
 #include "unit/stan/libraries.hpp"
 
 namespace magva::stan {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/noise.hpp"
 #include "magva/model.hpp"
-#include "magva/noise.hpp"
 
 namespace magva::test {
 

@@ -1,7 +1,7 @@
 // One draw of each of the paper's families against independent figures.
 #include <gtest/gtest.h>
 
-#include "magva/family/family.hpp"
+#include "family/family.hpp"
 #include "support/json_matrix.hpp"
 #include "support/targets.hpp"
 

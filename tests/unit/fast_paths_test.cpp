@@ -6,13 +6,13 @@
 #include <cmath>
 #include <numbers>
 
-#include "magva/family/family.hpp"
-#include "magva/fit.hpp"
-#include "magva/manifold/fixed_rank.hpp"
-#include "magva/manifold/grassmann.hpp"
-#include "magva/manifold/stiefel.hpp"
-#include "magva/noise.hpp"
-#include "magva/panel.hpp"
+#include "algorithm1/fitter.hpp"
+#include "core/noise.hpp"
+#include "core/panel.hpp"
+#include "family/family.hpp"
+#include "manifold/fixed_rank.hpp"
+#include "manifold/grassmann.hpp"
+#include "manifold/stiefel.hpp"
 #include "support/targets.hpp"
 
 namespace magva {

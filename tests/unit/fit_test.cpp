@@ -1,5 +1,5 @@
 // The fit as a user meets it: options, stops, interrupts, checkpoints, threads, models that misbehave.
-#include "magva/fit.hpp"
+#include "algorithm1/fitter.hpp"
 
 #include <gtest/gtest.h>
 

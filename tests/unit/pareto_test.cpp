@@ -3,9 +3,9 @@
 #include <cmath>
 #include <set>
 
-#include "magva/diagnostics/pareto.hpp"
-#include "magva/diagnostics/resample.hpp"
-#include "magva/diagnostics/tails.hpp"
+#include "assess/pareto.hpp"
+#include "assess/resample.hpp"
+#include "assess/tails.hpp"
 #include "magva/error.hpp"
 #include "statistical/targets.hpp"
 

@@ -1,4 +1,4 @@
-#include "magva/symmetric.hpp"
+#include "core/symmetric.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "magva/block.hpp"
 #include "magva/error.hpp"
+#include "rule/block.hpp"
 #include "support/json_matrix.hpp"
 #include "support/targets.hpp"
 

@@ -1,4 +1,4 @@
-#include "magva/auto/evaluator.hpp"
+#include "core/evaluator.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "magva/auto/quadratic_fit.hpp"
+#include "search/quadratic_fit.hpp"
 
 #include <gtest/gtest.h>
 #include <Eigen/Cholesky>
 
-#include "magva/noise.hpp"
+#include "core/noise.hpp"
 
 namespace magva {
 namespace {

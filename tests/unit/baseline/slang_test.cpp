@@ -1,11 +1,11 @@
-#include "magva/baseline/slang.hpp"
+#include "experiments/slang.hpp"
 
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
 
+#include "algorithm1/fitter.hpp"
 #include "magva/error.hpp"
-#include "magva/fit.hpp"
 #include "support/targets.hpp"
 
 namespace magva {

@@ -1,4 +1,4 @@
-#include "magva/batch/fit_batch.hpp"
+#include "refine/fit_batch.hpp"
 
 #include <Eigen/Cholesky>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "design_file/header.hpp"
+#include "table/design_file_header.hpp"
 
 #include <gtest/gtest.h>
 

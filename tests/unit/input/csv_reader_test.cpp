@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "input/csv_reader.hpp"
 #include "magva/error.hpp"
+#include "table/csv_reader.hpp"
 #include "unit/input/support.hpp"
 
 namespace magva::input {

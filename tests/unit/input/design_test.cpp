@@ -1,4 +1,4 @@
-#include "input/design.hpp"
+#include "table/design.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "input/libsvm_reader.hpp"
+#include "table/libsvm_reader.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "input/mdlp.hpp"
+#include "table/mdlp.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <set>
 
-#include "input/design.hpp"
-#include "input/sha256.hpp"
+#include "table/design.hpp"
+#include "table/sha256.hpp"
 #include "unit/input/support.hpp"
 
 namespace magva::input {

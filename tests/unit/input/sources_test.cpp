@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "input/nearest_name.hpp"
-#include "input/sha256.hpp"
-#include "input/utf8.hpp"
 #include "magva/error.hpp"
+#include "table/nearest_name.hpp"
+#include "table/sha256.hpp"
+#include "table/utf8.hpp"
 #include "unit/input/support.hpp"
 
 namespace magva::input {

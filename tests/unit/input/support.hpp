@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "input/read_table.hpp"
+#include "table/read_table.hpp"
 
 namespace magva::input::test {
 

@@ -1,8 +1,8 @@
-#include "magva/model/anchored_minibatch.hpp"
+#include "models/anchored_minibatch.hpp"
 
 #include <cmath>
 
-#include "magva/model/check_gradient.hpp"
+#include "magva/check_gradient.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva::testing {

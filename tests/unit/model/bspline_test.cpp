@@ -1,10 +1,10 @@
-#include "magva/model/bspline.hpp"
+#include "models/bspline.hpp"
 
 #include <gtest/gtest.h>
 
+#include "magva/check_gradient.hpp"
 #include "magva/error.hpp"
-#include "magva/model/check_gradient.hpp"
-#include "magva/model/pspline.hpp"
+#include "magva/pspline.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva::testing {

@@ -1,4 +1,4 @@
-#include "magva/model/check_gradient.hpp"
+#include "magva/check_gradient.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "magva/model/check_gradient.hpp"
+#include "magva/check_gradient.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva::testing {

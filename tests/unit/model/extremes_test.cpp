@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "magva/model/check_gradient.hpp"
+#include "magva/check_gradient.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva::testing {

@@ -1,11 +1,11 @@
-#include "magva/model/minibatch.hpp"
+#include "magva/minibatch.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
+#include "magva/check_gradient.hpp"
 #include "magva/error.hpp"
-#include "magva/model/check_gradient.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva::testing {

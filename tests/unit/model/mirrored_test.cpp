@@ -1,6 +1,6 @@
 // Draws in mirrored pairs share products with the design; log densities, the sum of the gradients and the
 // pairs' differences are those of plain evaluation.
-#include "magva/fit.hpp"
+#include "algorithm1/fitter.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva::testing {

@@ -1,11 +1,11 @@
 // Names, starting points, prediction, and what unusable data get.
-#include "magva/model/regression.hpp"
+#include "magva/regression.hpp"
 
 #include <Eigen/Cholesky>
 #include <cmath>
 
 #include "magva/error.hpp"
-#include "magva/model/predict.hpp"
+#include "magva/predict.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva::testing {

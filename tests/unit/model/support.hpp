@@ -8,7 +8,7 @@
 #include <string>
 
 #include "magva/model.hpp"
-#include "magva/model/regression.hpp"
+#include "magva/regression.hpp"
 
 namespace magva::testing {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "magva/noise.hpp"
+#include "core/noise.hpp"
 
 namespace magva::results {
 namespace {

@@ -1,0 +1,33 @@
+#pragma once
+// How a fit is shown while it runs, on standard error: a bar on a terminal, plain lines elsewhere, or
+// nothing.
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "algorithm1/fitter.hpp"
+
+namespace magva::fitting {
+
+/// How far a fit is: `done` of `most` things, which `name` counts.
+struct Stage {
+  std::string name;
+  std::int64_t done;
+  std::int64_t most;
+  bool certain;  ///< it ends at `most`, not at the latest there
+};
+
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  /// After every iteration.
+  virtual void show(const IterationView& view, const Stage& stage) = 0;
+  /// A sentence in between.
+  virtual void say(const std::string& sentence) = 0;
+  /// Takes the bar away.
+  virtual void finish() = 0;
+};
+
+std::unique_ptr<Progress> make_progress(bool quiet);
+
+}  // namespace magva::fitting

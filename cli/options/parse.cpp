@@ -1,0 +1,115 @@
+#include "options/parse.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "magva/error.hpp"
+#include "options/config_file.hpp"
+#include "table/nearest_name.hpp"
+
+namespace magva::options {
+
+namespace {
+
+struct Raw {
+  std::map<std::string, std::vector<std::string>> values;
+  std::map<std::string, bool> flags;
+  std::vector<std::string> arguments;
+  std::vector<std::string> extras;
+};
+
+std::string flag_text(const OptionSpec& option) {
+  return option.letter == 0 ? "--" + option.name : fmt::format("-{},--{}", option.letter, option.name);
+}
+
+Raw split(const Command& command, std::vector<std::string> words) {
+  Raw raw;
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  for (const auto& option : command.options()) {
+    if (option.kind == ValueKind::flag)
+      app.add_flag(flag_text(option), raw.flags[option.name]);
+    else
+      app.add_option(flag_text(option), raw.values[option.name])
+          ->expected(1)
+          ->take_all()
+          ->allow_extra_args(false);
+  }
+  app.add_option("arguments", raw.arguments)->expected(0, CLI::detail::expected_max_vector_size);
+  std::reverse(words.begin(), words.end());
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    const std::string what = error.what();
+    const std::string name = what.substr(0, what.find(':'));
+    if (error.get_name() == "ArgumentMismatch" && name.starts_with("--"))
+      throw UsageError(fmt::format("the option {} needs a value", name));
+    throw UsageError(what);
+  }
+  raw.extras = app.remaining();
+  return raw;
+}
+
+// A misspelt option's value lands among the arguments, so options are complained about first, and alone.
+void refuse_unknown_options(const Command& command, const std::vector<std::string>& extras) {
+  std::vector<std::string> known;
+  for (const auto& option : command.options()) known.push_back(option.name);
+  std::vector<std::string> unknown;
+  for (const auto& word : extras) {
+    if (word.size() < 2 || word[0] != '-') continue;
+    const std::string bare = word.substr(0, word.find('='));
+    const auto nearest = input::nearest_name(bare.substr(bare.find_first_not_of('-')), known);
+    unknown.push_back(nearest ? fmt::format("{} (did you mean --{}?)", bare, *nearest) : bare);
+  }
+  if (!unknown.empty())
+    throw UsageError(fmt::format("'magva {}' has no option {}; see magva {} --help", command.name,
+                                 fmt::join(unknown, ", "), command.name));
+}
+
+void take_arguments(const Command& command, const Raw& raw, std::vector<std::string>& into) {
+  const auto& table = command.arguments;
+  if (raw.arguments.size() > table.size())
+    throw UsageError(fmt::format("'{}' is one argument too many; see magva {} --help",
+                                 raw.arguments[table.size()], command.name));
+  for (std::size_t i = raw.arguments.size(); i < table.size(); ++i)
+    if (table[i].required)
+      throw UsageError(fmt::format("magva {} needs {}: {}", command.name, table[i].name, table[i].help));
+  into = raw.arguments;
+}
+
+}  // namespace
+
+Values parse(const Command& command, const std::vector<std::string>& words, bool& wants_help) {
+  const Raw raw = split(command, words);
+  Values values(command);
+  wants_help = raw.flags.at("help");
+  if (wants_help) return values;
+  refuse_unknown_options(command, raw.extras);
+  take_arguments(command, raw, values.arguments);
+  for (const auto& [name, texts] : raw.values)
+    if (!texts.empty()) values.set(name, texts);
+  for (const auto& [name, set] : raw.flags)
+    if (set) values.set(name, {"true"});
+  if (command.find("config") != nullptr && values.given("config"))
+    values.fill_in(read_config(values.text("config")),
+                   fmt::format("the configuration file '{}'", values.text("config")));
+  const auto problems = values.problems();
+  if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "; ")));
+  return values;
+}
+
+const Command& find_command(const Program& program, const std::string& word) {
+  if (const Command* command = program.find(word)) return *command;
+  std::vector<std::string> names;
+  for (const auto& command : program.commands) names.push_back(command.name);
+  throw UsageError(fmt::format("there is no command '{}'{}: the commands are {}; see magva --help", word,
+                               input::suggestion(word, names), fmt::join(names, ", ")));
+}
+
+}  // namespace magva::options

@@ -1,0 +1,129 @@
+// Checkpoints of a fit. The noise is a function of the iteration's number: the blocks, the rules' memory and
+// a few counters are all that a resumed run needs.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "algorithm1/fitter_state.hpp"
+#include "core/checksummed_file.hpp"
+#include "magva/error.hpp"
+
+namespace magva {
+
+namespace {
+
+constexpr const char* kKind = "checkpoint";
+constexpr int kVersion = 2;  // 1 had the rules' memory in other panels
+
+/// Writes or reads a field: one list of the fields serves both ways.
+struct Put {
+  io::SealedWriter& out;
+  template <class T>
+  requires std::is_integral_v<T> || std::is_enum_v<T>
+  void operator()(const T& value) { out.integer(static_cast<std::int64_t>(value)); }
+  void operator()(const double& value) { out.number(value); }
+};
+
+struct Get {
+  io::SealedReader& in;
+  template <class T>
+  requires std::is_integral_v<T> || std::is_enum_v<T>
+  void operator()(T& value) { value = static_cast<T>(in.integer()); }
+  void operator()(double& value) { value = in.number(); }
+};
+
+template <class Visit, class Rule>
+void visit_rule(Visit& visit, Rule& rule) {
+  visit(rule.kind);
+  visit(rule.step);
+  visit(rule.decay);
+  visit(rule.epsilon);
+  visit(rule.momentum);
+  visit(rule.guard);
+}
+
+template <class Visit, class Options>
+void visit_options(Visit&& visit, Options& options) {
+  visit(options.family.kind);
+  visit(options.family.rank);
+  visit(options.family.scales);
+  visit(options.family.initial_factor_scale);
+  visit(options.family.initial_residual_scale);
+  visit_rule(visit, options.factor_rule);
+  visit_rule(visit, options.mean_rule);
+  visit_rule(visit, options.scale_rule);
+  visit(options.estimator);
+  visit(options.natural_mean);
+  visit(options.draws);
+  visit(options.antithetic);
+  visit(options.decay);
+  visit(options.average_last);
+  visit(options.seed);
+  visit(options.max_iterations);
+  visit(options.time_limit);
+  visit(options.max_rejected_in_a_row);
+}
+
+template <class Visit, class State>
+void visit_counters(Visit&& visit, State& s) {
+  visit(s.iteration);
+  visit(s.evaluations);
+  visit(s.rejected);
+  visit(s.rejected_in_a_row);
+  visit(s.averaged);
+  visit(s.scale);
+  visit(s.elbo);
+}
+
+}  // namespace
+
+void Fitter::save(const std::filesystem::path& checkpoint) const {
+  const State& s = *state_;
+  io::SealedWriter out(checkpoint, kKind, kVersion);
+  out.integer(s.model.dimension());
+  visit_options(Put{out}, s.options);
+  visit_counters(Put{out}, s);
+  out.number(s.seconds());
+  out.matrix(s.whitening.centre);
+  out.matrix(s.whitening.scale);
+  for (const auto* blocks : {&std::as_const(*s.family).blocks(), &s.average, &s.good})
+    for (const auto& block : *blocks) out.matrix(block.value);
+  for (const auto& update : s.updates)
+    for (const Matrix* memory : update->state()) out.matrix(*memory);
+  out.commit();
+}
+
+Fitter Fitter::resume(const std::filesystem::path& checkpoint, const Model& model, int threads) {
+  io::SealedReader in(checkpoint, kKind, kVersion);
+  const auto restore = [&](Matrix& into) {
+    Matrix saved = in.matrix();
+    if (saved.rows() != into.rows() || saved.cols() != into.cols())
+      throw DataError(
+          fmt::format("cannot resume from '{}': its parts do not fit each other", checkpoint.string()));
+    into = std::move(saved);
+  };
+  if (in.integer() != model.dimension())
+    throw DataError(
+        fmt::format("cannot resume from '{}': it belongs to a model with another number of parameters",
+                    checkpoint.string()));
+  FitOptions options;
+  visit_options(Get{in}, options);
+  options.threads = threads;
+  auto state = std::make_unique<State>(model, options, Whitening::none(model.dimension()),
+                                       Vector::Zero(model.dimension()));
+  visit_counters(Get{in}, *state);
+  state->earlier_seconds = in.number();
+  Matrix centre = state->whitening.centre;
+  Matrix scale = state->whitening.scale;
+  restore(centre);
+  restore(scale);
+  state->set_whitening({centre, scale});
+  for (auto* blocks : {&state->family->blocks(), &state->average, &state->good})
+    for (auto& block : *blocks) restore(block.value);
+  for (const auto& update : state->updates)
+    for (Matrix* memory : update->state()) restore(*memory);
+  in.finish();
+  return Fitter(std::move(state));
+}
+
+}  // namespace magva

@@ -1,0 +1,82 @@
+#pragma once
+// Algorithm 1 of the paper: noise -> family.draw -> model -> family.gradient -> rule on each block's
+// manifold.
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "algorithm1/options.hpp"
+#include "core/noise.hpp"
+#include "magva/model.hpp"
+
+namespace magva {
+
+/// Coordinates theta = centre + scale o phi in which the family lives.
+struct Whitening {
+  Vector centre;
+  Vector scale;
+  static Whitening none(Index dimension) { return {Vector::Zero(dimension), Vector::Ones(dimension)}; }
+};
+
+enum class StopReason { kConverged, kIterationLimit, kTimeLimit, kInterrupted, kDiverged };
+const char* words(StopReason reason);
+
+/// What an observer sees after each iteration.
+struct IterationView {
+  std::int64_t iteration;             ///< 1 after the first
+  std::int64_t gradient_evaluations;  ///< draws evaluated so far
+  double seconds;
+  double elbo;  ///< estimate from this iteration's draws; NaN where all were rejected
+};
+
+/// Called after each iteration; false stops the fit. Trace, progress, checkpoint and interrupt are observers.
+using Observer = std::function<bool(const IterationView&)>;
+
+struct FitResult {
+  Gaussian posterior;  ///< of theta
+  StopReason stopped;
+  std::string evidence;  ///< why, in a sentence
+  std::int64_t iterations;
+  std::int64_t gradient_evaluations;
+  std::int64_t rejected_draws;  ///< draws whose log density or gradient was not finite
+  double seconds;
+};
+
+class Fitter {
+ public:
+  /// Throws UsageError with every fault of the options. The model must outlive the fitter.
+  Fitter(const Model& model, const FitOptions& options);
+  Fitter(const Model& model, const FitOptions& options, const Whitening& whitening, ConstVectorRef start);
+  ~Fitter();
+  Fitter(Fitter&&) noexcept;
+  Fitter& operator=(Fitter&&) noexcept;
+
+  /// One iteration. Allocates nothing.
+  IterationView step();
+  /// Steps until a limit, an observer or divergence ends the run; can be called again.
+  FitResult run(const std::vector<Observer>& observers = {});
+  /// The result as it stands.
+  FitResult result(StopReason reason, std::string evidence) const;
+
+  /// Multiplies all steps from here on; for drivers with schedules of their own.
+  void set_step_scale(double scale);
+  /// The blocks may be changed between iterations, for starts and restarts. Ask for it after the last step:
+  /// the next draws may have been made already, and are made anew then.
+  Family& family();
+  const FitOptions& options() const;
+  const Whitening& whitening() const;
+  std::int64_t iteration() const;
+
+  void save(const std::filesystem::path& checkpoint) const;
+  /// Continues a saved run: to the same bits as one that was not interrupted.
+  static Fitter resume(const std::filesystem::path& checkpoint, const Model& model, int threads = 1);
+
+ private:
+  struct State;
+  explicit Fitter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace magva

@@ -1,0 +1,61 @@
+#pragma once
+// What a fit carries from one iteration to the next, and the memory that an iteration uses.
+#include <chrono>
+
+#include "algorithm1/fitter.hpp"
+
+namespace magva {
+
+struct Fitter::State {
+  State(const Model& model, const FitOptions& options, const Whitening& whitening, ConstVectorRef start);
+
+  class Sweeps;
+
+  void set_whitening(const Whitening& to);
+  /// Some rows of it.
+  void draw_noise(std::int64_t for_iteration, Range rows);
+  void draw();
+  void evaluate_model();
+  bool finite_gradient(Index draw);
+  void weigh_draws();
+  void update_blocks();
+  void update_blocks_naturally();
+  void update_blocks_by_rows(RowwiseFamily& rows);
+  void update_block(std::size_t b);
+  void average_blocks();
+  void keep_good_blocks();
+  bool healthy() const;
+  double step_scale() const;
+  double seconds() const;
+
+  const Model& model;
+  FitOptions options;
+  Whitening whitening;
+  bool whitened = false;  // false where it changes nothing
+  double whitening_log_det = 0;
+  std::unique_ptr<Workers> workers;
+  std::unique_ptr<Family> family;
+  std::vector<std::unique_ptr<BlockUpdate>> updates;  // one a block
+  std::unique_ptr<TallSkinny> kernel;
+  std::unique_ptr<Scratch> scratch;
+
+  std::int64_t iteration = 0;
+  std::int64_t evaluations = 0;
+  std::int64_t rejected = 0;
+  std::int64_t rejected_in_a_row = 0;
+  std::int64_t averaged = 0;
+  double scale = 1;
+  double elbo = std::numeric_limits<double>::quiet_NaN();
+  double earlier_seconds = 0;
+  std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  std::vector<Block> average;  // of the last iterates; empty where none is wanted
+  std::vector<Block> good;     // the last blocks known to be finite
+
+  Matrix noise, theta, gradient;  // a column a draw
+  bool drawn = false;             // `noise` and `theta` are those of this iteration already
+  Vector log_density, weight;
+  Vector zeros;              // one a task: sums that are not a number where something is not finite
+  std::vector<Matrix> work;  // one a block
+};
+
+}  // namespace magva

@@ -1,0 +1,91 @@
+#pragma once
+// theta = mu + B (d1 o z) + d2 o epsilon: mean-field, VAFC, Stiefel, Grassmann and fixed rank are one family
+// with different manifolds for B, and d1 learned or fixed at 1. Only p x p systems are solved; with W =
+// D2^-2, H = B'WB, C = I + D1 H D1 and K = D1 C^-1 D1 the Woodbury identity reads Sigma^-1 = W - W B K B' W.
+#include "family/family.hpp"
+
+namespace magva {
+
+class LowRank final : public Family, private RowwiseFamily {
+ public:
+  LowRank(const FamilyOptions& options, Index dimension, Index max_draws, std::uint64_t seed,
+          Workers& workers);
+
+  Index noise_size() const override { return rank_ + dimension(); }
+  void prepare() override;
+  void draw(ConstMatrixRef noise, MatrixRef phi) override;
+  void prepare_and_draw(ConstMatrixRef noise, MatrixRef phi) override;
+  double entropy() const override;
+  void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                MatrixRef model_gradient) override;
+  RowwiseFamily* by_rows() override { return rank_ > 0 ? this : nullptr; }
+  void times_covariance(VectorRef v) override;
+  using Family::gaussian;
+  Gaussian gaussian(const std::vector<Block>& at) const override;
+
+ private:
+  const Matrix& mu() const { return blocks_[0].value; }
+  const Matrix& factors() const { return blocks_[factor_block_].value; }
+  Block& residual_block() { return blocks_[1]; }
+  Vector scales(const Block& block) const;
+  /// dev is B (d1 o z) + d2 o epsilon; adds Sigma^-1 dev to the model's gradients.
+  void add_path_term(ConstMatrixRef noise, MatrixRef model_gradient);
+  /// d2 as numbers, whatever its coordinates; those of logarithms are computed by prepare().
+  Eigen::Map<const Vector> residual_sds() const {
+    const Matrix& plain = blocks_[1].value;
+    return {d2_.size() > 0 ? d2_.data() : plain.data(), plain.rows()};
+  }
+  void load_scales(const Block& block, Range rows, Vector& out) const;
+  void scale_noise(ConstMatrixRef noise);
+  void start_covariance();
+  void prepare_panel(Range rows, Index task);
+  void finish_covariance();
+  void draw_panel(Range rows);
+  void look_ahead_to_factors(Range rows, Index task);
+  void set_draws(ConstMatrixRef noise, MatrixRef phi);
+
+  std::size_t factor_block() const override { return factor_block_; }
+  void start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                      MatrixRef model_gradient) override;
+  Panel make(Range rows, Index task, const MutablePanel& of_factors) override;
+  MutablePanel made_beside(std::size_t block, Range rows, Index task) override {
+    return {beside_.col(task).data() + static_cast<Index>(block) * kPanelRows, rows.size(), rows.size(), 1};
+  }
+  void finish_gradient() override;
+  void start_draw(ConstMatrixRef noise, MatrixRef phi) override;
+  void draw_rows(Range rows, Index task) override;
+  void finish_draw() override { finish_covariance(); }
+  void factor_scale_gradient();
+
+  /// What the gradient in hand is made of, a column a draw.
+  struct GradientParts {
+    Panel z, epsilon, model;
+    const double* weight = nullptr;
+    Estimator estimator = Estimator::kEntropy;
+  };
+
+  /// The draws in hand, a column each.
+  struct DrawParts {
+    Panel epsilon;
+    MutablePanel phi;
+  };
+
+  Index rank_;
+  ScaleCoordinates scale_coordinates_;
+  std::size_t factor_block_ = 0;  ///< 0 where p = 0: there is none
+  std::size_t scale_block_ = 0;   ///< 0 where d1 is fixed at 1
+  TallSkinny kernel_;
+  Vector d1_, d2_;  ///< scales as numbers; d2 where its coordinates are logarithms
+  Matrix weights_;  ///< W = 1/d2^2 for a panel, a column a task
+  Matrix beside_;   ///< a panel of the gradients of mu and d2, a column a task
+  Matrix h_, k_;    ///< H and K
+  double half_log_det_ = 0;
+  Vector log_sums_;                                        ///< of |d2|, one a task
+  GramSum weighted_, inner_sum_;                           ///< B'WB and B'g
+  Matrix scaled_noise_, weighted_noise_, inner_, inner2_;  ///< p x draws
+  Vector column_;
+  GradientParts parts_;
+  DrawParts draws_;
+};
+
+}  // namespace magva

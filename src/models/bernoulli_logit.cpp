@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <cmath>
+
+#include "models/elementwise_likelihood.hpp"
+
+namespace magva {
+
+namespace {
+
+using detail::ElementwiseLikelihood;
+using detail::fill;
+using detail::Pack;
+using detail::Point;
+
+class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
+ public:
+  static constexpr bool kNuisance = false;
+  using ElementwiseLikelihood::constant;
+  double constant(double) const { return 0.0; }
+  template <class S>
+  Point point(Pack eta, Pack y, const S&) const {
+    const detail::Softplus softplus = detail::softplus(eta);
+    return {y * eta - softplus.value, y - softplus.derivative, Pack{}};
+  }
+  /// Where all weights are 1, the sum of log(1 + exp(-|eta|)) is the logarithm of a product.
+  void evaluate_block(const ResponseBlock& block, double* eta, Index stride, Index draws, const Shape* shapes,
+                      BlockSums* sums) const override {
+    if (!block.unweighted)
+      return ElementwiseLikelihood::evaluate_block(block, eta, stride, draws, shapes, sums);
+    for (Index s = 0; s < draws; ++s)
+      by_products(block.rows, detail::kPadding, sums[s],
+                  [&](Index begin, Index end) { add_rows(block, eta + s * stride, begin, end, sums[s]); });
+  }
+  void evaluate_pack(const ResponseBlock& block, double* eta, const Shape* shapes,
+                     BlockSums& sums) const override {
+    if (!block.unweighted) return ElementwiseLikelihood::evaluate_pack(block, eta, shapes, sums);
+    by_products(block.rows, 1, sums,
+                [&](Index begin, Index end) { add_rows_of_pack(block.response, eta, begin, end, sums); });
+  }
+  void close(BlockSums& sums) const override { take_logarithm(sums); }
+
+  std::vector<std::string> problems(ConstVectorRef response) const override {
+    return detail::first_fault(response, "0 or 1 for a logistic regression",
+                               [](double y) { return y == 0.0 || y == 1.0; });
+  }
+  double intercept_start(ConstVectorRef y, ConstVectorRef w) const override {
+    const double ones = w.dot(y);
+    return std::log((ones + 0.5) / (w.sum() - ones + 0.5));
+  }
+  double mean(double eta) const override { return 1.0 / (1.0 + std::exp(-eta)); }
+  double simulate(double eta, const Shape&, std::mt19937_64& generator) const override {
+    return std::bernoulli_distribution(mean(eta))(generator) ? 1.0 : 0.0;
+  }
+
+ private:
+  static constexpr Index kWidth = detail::kWidth<Pack>;
+  static constexpr int kParts = static_cast<int>(detail::kPadding / kWidth);
+  static constexpr int kAtOnce = 4;  // packs
+
+  /// N packs from `eta`, with e = exp(-|eta|).
+  template <int N>
+  struct Odds {
+    [[gnu::always_inline]] explicit Odds(const double* from) {
+      detail::unroll<N>([&](auto i) {
+        eta[i] = detail::load(from + i * kWidth);
+        e[i] = -detail::abs(eta[i]);
+      });
+      detail::exp_each(e);
+    }
+    Pack probability(int i) const { return (eta[i] > Pack{} ? fill(1.0) : e[i]) / (1.0 + e[i]); }
+    Pack positive_part(int i) const { return detail::max(eta[i], Pack{}); }
+    Pack eta[N];
+    Pack e[N];
+  };
+
+  template <int Parts>
+  struct Sums {
+    explicit Sums(const BlockSums& from) {
+      for (int part = 0; part < Parts; ++part)
+        product[part] = detail::load(from.product.data() + part * kWidth);
+    }
+    void add_to(BlockSums& to) const {
+      for (int part = 0; part < Parts; ++part) {
+        add(linear[part], to.log_likelihood.data() + part * kWidth);
+        detail::store(to.product.data() + part * kWidth, product[part]);
+      }
+    }
+    Pack linear[Parts]{};
+    Pack product[Parts];
+  };
+
+  /// Calls add(begin, end) for pieces of `rows`, between which the products' logarithms are taken: a factor
+  /// is between 1 and 2, and each of a product's parts has one for `each` rows.
+  template <class Add>
+  static void by_products(Index rows, Index each, BlockSums& to, Add&& add) {
+    constexpr Index kMostFactors = 1000;
+    for (Index begin = 0; begin < rows;) {
+      if (to.factors == kMostFactors) take_logarithm(to);
+      const Index end = std::min(rows, begin + each * (kMostFactors - to.factors));
+      add(begin, end);
+      to.factors += (end - begin) / each;
+      begin = end;
+    }
+  }
+
+  static void take_logarithm(BlockSums& sums) {
+    for (int part = 0; part < kParts; ++part)
+      add(-detail::log(detail::load(sums.product.data() + part * kWidth)),
+          sums.log_likelihood.data() + part * kWidth);
+    sums.product.fill(1.0);
+    sums.factors = 0;
+  }
+
+  static void add_rows(const ResponseBlock& block, double* eta, Index begin, Index end, BlockSums& to) {
+    constexpr Index kStep = kAtOnce * kWidth;
+    Sums<kParts> sums(to);
+    Index row = begin;
+    for (; row + kStep <= end; row += kStep) add_packs<kAtOnce>(block, eta, row, sums);
+    for (; row < end; row += detail::kPadding) add_packs<kParts>(block, eta, row, sums);
+    sums.add_to(to);
+  }
+
+  template <int N>
+  static void add_packs(const ResponseBlock& block, double* eta, Index row, Sums<kParts>& sums) {
+    const Odds<N> odds(eta + row);
+    detail::unroll<N>([&](auto i) {
+      const Index at = row + i * kWidth;
+      const Pack y = detail::load(block.response + at);
+      const Pack weight = detail::load(block.weight + at);
+      sums.linear[i % kParts] += weight * (y * odds.eta[i] - odds.positive_part(i));
+      sums.product[i % kParts] *= detail::multiply_add(weight, odds.e[i], fill(1.0));
+      detail::store(eta + at, weight * (y - odds.probability(i)));
+    });
+  }
+
+  static void add_rows_of_pack(const double* response, double* eta, Index begin, Index end, BlockSums& to) {
+    Sums<1> sums(to);
+    Index row = begin;
+    for (; row + kAtOnce <= end; row += kAtOnce) add_draws<kAtOnce>(response + row, eta + row * kWidth, sums);
+    for (; row < end; ++row) add_draws<1>(response + row, eta + row * kWidth, sums);
+    sums.add_to(to);
+  }
+
+  template <int N>
+  static void add_draws(const double* response, double* eta, Sums<1>& sums) {
+    const Odds<N> odds(eta);
+    detail::unroll<N>([&](auto i) {
+      const Pack y = fill(response[i]);
+      sums.linear[0] += detail::multiply_add(y, odds.eta[i], -odds.positive_part(i));
+      sums.product[0] *= 1.0 + odds.e[i];
+      detail::store(eta + i * kWidth, y - odds.probability(i));
+    });
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Likelihood> bernoulli_logit() { return std::make_shared<BernoulliLogit>(); }
+
+}  // namespace magva

@@ -1,0 +1,206 @@
+#include "magva/likelihood.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "magva/error.hpp"
+#include "models/elementwise_likelihood.hpp"
+#include "models/half_cauchy.hpp"
+
+namespace magva {
+
+namespace {
+
+using detail::ElementwiseLikelihood;
+using detail::fill;
+using detail::first_fault;
+using detail::Pack;
+using detail::Point;
+
+double weighted_mean(ConstVectorRef y, ConstVectorRef w) { return w.dot(y) / w.sum(); }
+
+double weighted_sd(ConstVectorRef y, ConstVectorRef w) {
+  return std::sqrt(w.dot((y.array() - weighted_mean(y, w)).square().matrix()) / w.sum());
+}
+
+class PoissonLog final : public ElementwiseLikelihood<PoissonLog> {
+ public:
+  static constexpr bool kNuisance = false;
+  using ElementwiseLikelihood::constant;
+  double constant(double y) const { return -std::lgamma(y + 1.0); }
+  template <class S>
+  Point point(Pack eta, Pack y, const S&) const {
+    // Beyond this the rate overflows: such a draw gets the log density -inf.
+    const Pack rate = eta > fill(700.0) ? fill(std::numeric_limits<double>::infinity()) : detail::exp(eta);
+    return {y * eta - rate, y - rate, Pack{}};
+  }
+
+  std::vector<std::string> problems(ConstVectorRef response) const override {
+    return first_fault(response, "a count (0, 1, 2, ...) for a Poisson regression",
+                       [](double y) { return y >= 0.0 && y == std::floor(y) && std::isfinite(y); });
+  }
+  double intercept_start(ConstVectorRef y, ConstVectorRef w) const override {
+    return std::log((w.dot(y) + 0.5) / (w.sum() + 0.5));
+  }
+  double mean(double eta) const override { return std::exp(eta); }
+  double simulate(double eta, const Shape&, std::mt19937_64& generator) const override {
+    const double rate = mean(eta);
+    // The counts are drawn as doubles: beyond 2^53 their spread is below their spacing.
+    if (!(rate < 9e15)) return rate;
+    return static_cast<double>(std::poisson_distribution<long long>(rate)(generator));
+  }
+};
+
+/// What the likelihoods around a location share.
+template <class Family>
+class Located : public ElementwiseLikelihood<Family> {
+ public:
+  using ElementwiseLikelihood<Family>::constant;
+  double constant(double) const { return -detail::kHalfLogTwoPi; }
+  std::vector<std::string> problems(ConstVectorRef response) const override {
+    return first_fault(response, "a finite number", [](double y) { return std::isfinite(y); });
+  }
+  double intercept_start(ConstVectorRef y, ConstVectorRef w) const override { return weighted_mean(y, w); }
+  double mean(double eta) const override { return eta; }
+};
+
+template <class S>
+Point gaussian_point(Pack eta, Pack y, const S& shape) {
+  const Pack scaled = (y - eta) * shape.precision;
+  const Pack square = (y - eta) * scaled;
+  return {-0.5 * square - shape.log_scale, scaled, square - 1.0};
+}
+
+double simulate_gaussian(double eta, double sd, std::mt19937_64& generator) {
+  return eta + sd * std::normal_distribution<double>()(generator);
+}
+
+class GaussianIdentity final : public Located<GaussianIdentity> {
+ public:
+  static constexpr bool kNuisance = true;
+  explicit GaussianIdentity(double prior_scale) : log_prior_scale_(std::log(prior_scale)) {}
+  template <class S>
+  Point point(Pack eta, Pack y, const S& shape) const {
+    return gaussian_point(eta, y, shape);
+  }
+
+  std::string nuisance_name() const override { return "log_sigma"; }
+  double nuisance_start(ConstVectorRef y, ConstVectorRef w) const override {
+    const double sd = weighted_sd(y, w);
+    return sd > 0.0 ? std::log(sd) : log_prior_scale_;
+  }
+  double nuisance_prior(double value, double& gradient) const override {
+    const auto density = detail::log_half_cauchy(value - log_prior_scale_);
+    gradient += density.derivative;
+    return density.value;
+  }
+  Shape shape(double nuisance) const override { return {std::exp(-2.0 * nuisance), nuisance}; }
+  double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const override {
+    return simulate_gaussian(eta, std::exp(shape.log_scale), generator);
+  }
+
+ private:
+  double log_prior_scale_;
+};
+
+class GaussianKnownNoise final : public Located<GaussianKnownNoise> {
+ public:
+  static constexpr bool kNuisance = false;
+  explicit GaussianKnownNoise(double sigma) : shape_{1.0 / (sigma * sigma), std::log(sigma)} {}
+  template <class S>
+  Point point(Pack eta, Pack y, const S& shape) const {
+    return gaussian_point(eta, y, shape);
+  }
+  Shape shape(double) const override { return shape_; }
+  double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const override {
+    return simulate_gaussian(eta, std::exp(shape.log_scale), generator);
+  }
+
+ private:
+  Shape shape_;
+};
+
+class OutlierMixture final : public Located<OutlierMixture> {
+ public:
+  static constexpr bool kNuisance = true;
+  explicit OutlierMixture(const OutlierMixtureOptions& options)
+      : options_(options),
+        log_share_(std::log1p(-options.outlier_share)),
+        log_odds_(std::log(options.outlier_share) - log_share_ - 0.5 * std::log(options.outlier_variance)) {}
+
+  template <class S>
+  Point point(Pack eta, Pack y, const S& shape) const {
+    const double shrink = 1.0 / options_.outlier_variance;
+    const Pack scaled = (y - eta) * shape.precision;
+    const Pack square = (y - eta) * scaled;
+    const detail::Softplus outlier = detail::softplus(log_odds_ + 0.5 * (1.0 - shrink) * square);
+    // Expected precision over sigma^-2 given which component the observation may belong to.
+    const Pack share = 1.0 - (1.0 - shrink) * outlier.derivative;
+    return {log_share_ - shape.log_scale - 0.5 * square + outlier.value, scaled * share,
+            0.5 * (square * share - 1.0)};
+  }
+
+  std::string nuisance_name() const override { return "log_sigma2"; }
+  double nuisance_start(ConstVectorRef y, ConstVectorRef w) const override {
+    const double sd = weighted_sd(y, w);
+    return sd > 0.0 ? 2.0 * std::log(sd) : 0.0;
+  }
+  double nuisance_prior(double value, double& gradient) const override {
+    const double scaled = options_.beta0 * std::exp(-value);
+    gradient += scaled - options_.alpha0;
+    return options_.alpha0 * (std::log(options_.beta0) - value) - std::lgamma(options_.alpha0) - scaled;
+  }
+  Shape shape(double nuisance) const override { return {std::exp(-nuisance), 0.5 * nuisance}; }
+  double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const override {
+    const bool outlier = std::bernoulli_distribution(options_.outlier_share)(generator);
+    const double factor = outlier ? std::sqrt(options_.outlier_variance) : 1.0;
+    return simulate_gaussian(eta, factor * std::exp(shape.log_scale), generator);
+  }
+
+ private:
+  OutlierMixtureOptions options_;
+  double log_share_;
+  double log_odds_;  // of an outlier at residual 0
+};
+
+void require_positive(double value, const char* what) {
+  if (!(value > 0.0 && std::isfinite(value)))
+    throw UsageError(fmt::format("{} is {}, but it must be a positive number", what, value));
+}
+
+}  // namespace
+
+std::vector<std::string> OutlierMixtureOptions::problems() const {
+  std::vector<std::string> found;
+  if (!(outlier_share > 0.0 && outlier_share < 1.0))
+    found.push_back(fmt::format("outlier_share is {}, but it must lie between 0 and 1", outlier_share));
+  if (!(outlier_variance >= 1.0 && std::isfinite(outlier_variance)))
+    found.push_back(fmt::format("outlier_variance is {}, but it must be at least 1", outlier_variance));
+  if (!(alpha0 > 0.0 && std::isfinite(alpha0)))
+    found.push_back(fmt::format("alpha0 is {}, but it must be a positive number", alpha0));
+  if (!(beta0 > 0.0 && std::isfinite(beta0)))
+    found.push_back(fmt::format("beta0 is {}, but it must be a positive number", beta0));
+  return found;
+}
+
+std::shared_ptr<const Likelihood> poisson_log() { return std::make_shared<PoissonLog>(); }
+
+std::shared_ptr<const Likelihood> gaussian(double sigma_prior_scale) {
+  require_positive(sigma_prior_scale, "the scale of the prior on sigma");
+  return std::make_shared<GaussianIdentity>(sigma_prior_scale);
+}
+
+std::shared_ptr<const Likelihood> gaussian_known_noise(double sigma) {
+  require_positive(sigma, "the known noise scale");
+  return std::make_shared<GaussianKnownNoise>(sigma);
+}
+
+std::shared_ptr<const Likelihood> outlier_mixture(const OutlierMixtureOptions& options) {
+  for (const std::string& problem : options.problems()) throw UsageError(problem);
+  return std::make_shared<OutlierMixture>(options);
+}
+
+}  // namespace magva

@@ -1,0 +1,161 @@
+#include "magva/regression.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "magva/error.hpp"
+#include "models/regression_lanes.hpp"
+
+namespace magva {
+
+namespace {
+
+using detail::DrawLayout;
+using detail::LaneWork;
+using detail::padded;
+using detail::RegressionScratch;
+using detail::sum_of_draw;
+
+Vector fill_up(ConstVectorRef values) {
+  Vector filled = Vector::Zero(padded(values.size()));
+  filled.head(values.size()) = values;
+  return filled;
+}
+
+std::vector<std::string> default_names(Index count) {
+  std::vector<std::string> names;
+  for (Index j = 0; j < count; ++j) names.push_back(fmt::format("beta[{}]", j + 1));
+  return names;
+}
+
+void require_sound(const RegressionData& data, const Likelihood& likelihood, Index prior_coefficients) {
+  const Index n = data.design.rows();
+  const Index q = data.design.cols();
+  if (n == 0 || q == 0)
+    throw DataError(
+        fmt::format("the design has {} rows and {} columns; at least one of each is needed", n, q));
+  if (data.response.size() != n)
+    throw DataError(
+        fmt::format("the design has {} rows but there are {} responses", n, data.response.size()));
+  if (data.weights.size() != 0 && data.weights.size() != n)
+    throw DataError(fmt::format("the design has {} rows but there are {} weights", n, data.weights.size()));
+  if (!data.names.empty() && static_cast<Index>(data.names.size()) != q)
+    throw DataError(fmt::format("the design has {} columns but there are {} names", q, data.names.size()));
+  if (prior_coefficients != q)
+    throw DataError(
+        fmt::format("the design has {} columns but the prior is for {} coefficients", q, prior_coefficients));
+  for (Index i = 0; i < data.weights.size(); ++i)
+    if (!(data.weights(i) >= 0.0 && std::isfinite(data.weights(i))))
+      throw DataError(fmt::format("the weight of row {} is {}; weights must be finite and not negative",
+                                  i + 1, data.weights(i)));
+  if (data.weights.size() != 0 && data.weights.sum() == 0.0)
+    throw DataError("all weights are 0: no observation is left");
+  for (const std::string& problem : likelihood.problems(data.response)) throw DataError(problem);
+}
+
+}  // namespace
+
+Regression::Regression(RegressionData data, std::shared_ptr<const Likelihood> likelihood,
+                       std::shared_ptr<const CoefficientPrior> prior)
+    : rows_(data.design.rows()), likelihood_(std::move(likelihood)), prior_(std::move(prior)) {
+  require_sound(data, *likelihood_, prior_->coefficients());
+  unweighted_ = data.weights.size() == 0;
+  if (unweighted_) data.weights = Vector::Ones(rows_);
+  constant_ = likelihood_->constant(data.response, data.weights);
+  response_ = fill_up(data.response);
+  weight_ = fill_up(data.weights);
+  names_ = data.names.empty() ? default_names(data.design.cols()) : std::move(data.names);
+  kernel_ = detail::make_kernel(data.design);
+}
+
+Index Regression::dimension() const { return prior_->dimension() + (likelihood_->has_nuisance() ? 1 : 0); }
+
+std::unique_ptr<Scratch> Regression::make_scratch(Index max_draws) const {
+  return make_scratch(max_draws, rows_);
+}
+
+std::unique_ptr<Scratch> Regression::make_scratch(Index max_draws, Index sampled_rows) const {
+  const Design& design = kernel_->design();
+  const double share = static_cast<double>(sampled_rows) / static_cast<double>(rows_);
+  const Index lanes = detail::lane_count(static_cast<double>(design.entries()) * share, design.cols());
+  return std::make_unique<RegressionScratch>(max_draws, lanes, *kernel_, prior_->buffer_size());
+}
+
+void Regression::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                          Evaluation& evaluation) const {
+  evaluate_sample({nullptr, rows_, 1.0}, theta, log_density, gradient, evaluation);
+}
+
+void Regression::evaluate_sample(const RowSample& sample, ConstMatrixRef theta, VectorRef log_density,
+                                 MatrixRef gradient, Evaluation& evaluation) const {
+  auto& scratch = static_cast<RegressionScratch&>(evaluation.scratch);
+  const Index draws = theta.cols();
+  const Index nuisance = prior_->dimension();  // where the likelihood's own coordinate is, if it has one
+  const bool has_nuisance = likelihood_->has_nuisance();
+  // Fewer than two pairs have nothing to share.
+  const bool mirrored = evaluation.mirrored && draws >= 4 && prior_->coefficients_are_coordinates();
+  const DrawLayout layout =
+      mirrored ? DrawLayout::mirrored(*kernel_, draws) : DrawLayout::plain(*kernel_, draws);
+  for (Index s = 0; s < draws; ++s)
+    scratch.shapes[static_cast<std::size_t>(s)] = likelihood_->shape(has_nuisance ? theta(nuisance, s) : 0.0);
+  if (mirrored)
+    detail::pack_halves(*kernel_, theta, scratch);
+  else
+    detail::pack_draws(layout, *prior_, theta, scratch);
+
+  const LaneWork work(layout, *likelihood_, sample, {response_.data(), weight_.data(), unweighted_}, scratch,
+                      draws);
+  evaluation.workers.run(scratch.lanes, work);
+  detail::add_lanes(scratch, layout.packed_size(), draws);
+  if (mirrored)
+    detail::unpack_halves(*kernel_, scratch, gradient);
+  else
+    detail::unpack_draws(layout, scratch, gradient);
+
+  for (Index s = 0; s < draws; ++s) {
+    double* column = gradient.col(s).data();
+    log_density(s) = constant_ + sum_of_draw(&BlockSums::log_likelihood, layout, scratch, s) +
+                     prior_->add_to(theta.col(s).data(), scratch.coefficients.col(s).data(), column);
+    if (!has_nuisance) continue;
+    column[nuisance] = sum_of_draw(&BlockSums::nuisance_gradient, layout, scratch, s);
+    log_density(s) += likelihood_->nuisance_prior(theta(nuisance, s), column[nuisance]);
+  }
+}
+
+const Design& Regression::design() const { return kernel_->design(); }
+
+Vector Regression::start() const {
+  Vector theta = Vector::Zero(dimension());
+  const auto response = response_.head(rows_);
+  const auto weight = weight_.head(rows_);
+  prior_->start(theta.head(prior_->dimension()), likelihood_->intercept_start(response, weight), rows_);
+  if (likelihood_->has_nuisance()) theta(prior_->dimension()) = likelihood_->nuisance_start(response, weight);
+  return theta;
+}
+
+std::string Regression::parameter_name(Index i) const {
+  return i == prior_->dimension() ? likelihood_->nuisance_name() : prior_->parameter_name(i, names_);
+}
+
+void Regression::coefficients(ConstVectorRef theta, VectorRef out) const {
+  Vector buffer(prior_->buffer_size());
+  out =
+      Eigen::Map<const Vector>(prior_->coefficients_at(theta.data(), buffer.data()), prior_->coefficients());
+}
+
+Shape Regression::shape(ConstVectorRef theta) const {
+  return likelihood_->shape(likelihood_->has_nuisance() ? theta(prior_->dimension()) : 0.0);
+}
+
+Regression logistic_regression(RegressionData data, const PriorOptions& prior) {
+  const Index q = data.design.cols();
+  return {std::move(data), bernoulli_logit(), make_prior(prior, q)};
+}
+
+Regression poisson_regression(RegressionData data, const PriorOptions& prior) {
+  const Index q = data.design.cols();
+  return {std::move(data), poisson_log(), make_prior(prior, q)};
+}
+
+}  // namespace magva

@@ -1,0 +1,138 @@
+#pragma once
+// How a regression is evaluated: its rows are cut into lanes, which threads share, and each lane goes over
+// its rows a block at a time.
+#include <algorithm>
+
+#include "magva/regression.hpp"
+#include "models/draw_layout.hpp"
+#include "models/regression_scratch.hpp"
+
+namespace magva::detail {
+
+/// What a lane reads.
+struct Observations {
+  const double* response;
+  const double* weight;
+  bool unweighted;
+};
+
+/// The rows of one lane, a block at a time.
+class LaneWork {
+ public:
+  LaneWork(const DrawLayout& layout, const Likelihood& likelihood, const RowSample& sample,
+           const Observations& observations, RegressionScratch& scratch, Index draws)
+      : layout_(layout),
+        likelihood_(likelihood),
+        sample_(sample),
+        observations_(observations),
+        scratch_(scratch),
+        draws_(draws) {}
+
+  /// Works on a copy: the caller's thread keeps writing to the stack beside the original.
+  void operator()(Index lane) const { LaneWork(*this).go_over(lane); }
+
+ private:
+  void go_over(Index lane) const {
+    const Index step = layout_.block_rows();
+    const Range eights = piece((sample_.count + kPadding - 1) / kPadding, scratch_.lanes, lane);
+    const Index end = std::min(eights.end * kPadding, sample_.count);
+    BlockSums* sums = scratch_.lane_sums(lane);
+    std::fill_n(scratch_.gradient.col(lane).data(), layout_.packed_size(), 0.0);
+    std::fill_n(sums, draws_, BlockSums{});
+    for (Index row = eights.begin * kPadding; row < end; row += step) {
+      const RowBlock block{sample_.rows, row, std::min(step, end - row)};
+      const ResponseBlock responses = responses_of(block, lane);
+      for (Index pack = 0; pack < layout_.packs(); ++pack) take_pack(block, responses, pack, lane);
+      if (layout_.columns() > 0) take_columns(block, responses, lane);
+    }
+    for (Index pack = 0; pack < layout_.packs(); ++pack)
+      likelihood_.close(sums[pack * DrawPackKernel::kDraws]);
+    for (Index s = layout_.in_packs(); s < draws_; ++s) likelihood_.close(sums[s]);
+  }
+
+  void take_pack(const RowBlock& block, ResponseBlock responses, Index pack, Index lane) const {
+    const Index at = layout_.pack_at(pack);
+    const Index draw = pack * DrawPackKernel::kDraws;
+    double* eta = scratch_.eta.col(lane).data();
+    responses.rows = block.size;
+    layout_.pack_kernel().multiply(block, scratch_.packed.data() + at, eta);
+    likelihood_.evaluate_pack(responses, eta, scratch_.shapes.data() + draw, scratch_.lane_sums(lane)[draw]);
+    layout_.pack_kernel().accumulate(block, eta, scratch_.gradient.col(lane).data() + at);
+  }
+
+  void take_columns(const RowBlock& block, const ResponseBlock& responses, Index lane) const {
+    const DesignKernel& kernel = layout_.kernel();
+    const Index step = layout_.block_rows();
+    const Index columns = layout_.columns();
+    const Index pairs = layout_.pairs();
+    const Index first = layout_.in_packs();
+    double* eta = scratch_.eta.col(lane).data();
+    double* products = pairs > 0 ? scratch_.half_products.col(lane).data() : eta;
+    kernel.multiply(block, scratch_.packed.data() + layout_.columns_at(), columns, products, step);
+    clear_padding(block.size, products, step);
+    if (pairs > 0) from_halves(products, step, padded(block.size), pairs, eta, step);
+    likelihood_.evaluate_block(responses, eta, step, draws_ - first, scratch_.shapes.data() + first,
+                               scratch_.lane_sums(lane) + first);
+    if (pairs > 0) sum_and_differences(eta, step, padded(block.size), pairs, products, step);
+    kernel.accumulate(block, products, step, columns,
+                      scratch_.gradient.col(lane).data() + layout_.columns_at());
+  }
+
+  void clear_padding(Index rows, double* products, Index step) const {
+    for (Index s = 0; s < layout_.columns(); ++s)
+      std::fill(products + s * step + rows, products + s * step + padded(rows), 0.0);
+  }
+
+  /// Filled up to a multiple of 8 rows.
+  ResponseBlock responses_of(const RowBlock& block, Index lane) const {
+    if (!block.chosen && sample_.scale == 1.0)
+      return {observations_.response + block.begin, observations_.weight + block.begin, padded(block.size),
+              observations_.unweighted};
+    double* response = scratch_.response.col(lane).data();
+    double* weight = scratch_.weight.col(lane).data();
+    for (Index i = 0; i < block.size; ++i) {
+      response[i] = observations_.response[block.row(i)];
+      weight[i] = observations_.weight[block.row(i)] * sample_.scale;
+    }
+    std::fill(response + block.size, response + padded(block.size), 0.0);
+    std::fill(weight + block.size, weight + padded(block.size), 0.0);
+    return {response, weight, padded(block.size)};
+  }
+
+  DrawLayout layout_;
+  const Likelihood& likelihood_;
+  RowSample sample_;
+  Observations observations_;
+  RegressionScratch& scratch_;
+  Index draws_;
+};
+
+inline void add(const BlockSums& from, BlockSums& to) {
+  for (std::size_t part = 0; part < from.log_likelihood.size(); ++part) {
+    to.log_likelihood[part] += from.log_likelihood[part];
+    to.nuisance_gradient[part] += from.nuisance_gradient[part];
+  }
+}
+
+inline double total(const std::array<double, 8>& parts) {
+  return ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
+}
+
+/// Draw s's of the sums that add_lanes() leaves.
+inline double sum_of_draw(std::array<double, 8> BlockSums::*part, const DrawLayout& layout,
+                          RegressionScratch& scratch, Index s) {
+  constexpr Index kEach = DrawPackKernel::kDraws;
+  if (s >= layout.in_packs()) return total(scratch.lane_sums(0)[s].*part);
+  return (scratch.lane_sums(0)[s / kEach * kEach].*part)[static_cast<std::size_t>(s % kEach)];
+}
+
+/// Adds all lanes to the first, in order.
+inline void add_lanes(RegressionScratch& scratch, Index packed_size, Index draws) {
+  auto total = scratch.gradient.col(0).head(packed_size);
+  for (Index lane = 1; lane < scratch.lanes; ++lane) {
+    total += scratch.gradient.col(lane).head(packed_size);
+    for (Index s = 0; s < draws; ++s) add(scratch.lane_sums(lane)[s], scratch.lane_sums(0)[s]);
+  }
+}
+
+}  // namespace magva::detail

@@ -1,0 +1,153 @@
+// The end of an epoch: is there anything left to gain?
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "fit/constants.hpp"
+#include "refine/refinement_state.hpp"
+
+namespace magva {
+
+namespace {
+
+/// log h - log q at the probes' draws of the given Gaussian, one number a draw, but for a constant. In
+/// blocks: all draws at once would be too many numbers where m is large.
+Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& covariance,
+                   const ProbeDraws& draws) {
+  const Index m = mean.size();
+  const Index block = std::max<Index>(1, constants::kProbeNumbers / covariance.noise_size());
+  Vector out(draws.count);
+  for (Index first = 0; first < draws.count; first += block) {
+    const Index count = std::min(block, draws.count - first);
+    PairBatch batch;
+    batch.noise.resize(covariance.noise_size(), count);
+    draws.noise.fill(draws.iteration, static_cast<std::uint32_t>(first), batch.noise, evaluator.workers());
+    covariance.draw(batch);
+    const Matrix theta = batch.deviation.colwise() + mean;
+    Vector log_density(count);
+    Matrix gradient(m, count);
+    evaluator.evaluate(theta, log_density, gradient);
+    // The entropy is exact: -log q itself would only add noise that pairs cannot cancel.
+    out.segment(first, count) = log_density.array() + .5 * covariance.log_determinant();
+  }
+  return out;
+}
+
+struct Comparison {
+  double difference;
+  double se;
+};
+
+Comparison compare(const Vector& a, const Vector& b) {
+  const Vector d = a - b;
+  if (!d.allFinite()) return {-std::numeric_limits<double>::infinity(), 0};
+  const auto n = static_cast<double>(d.size());
+  return {d.mean(), std::sqrt((d.array() - d.mean()).square().sum() / (n - 1) / n)};
+}
+
+}  // namespace
+
+std::unique_ptr<Covariance> Refinement::State::at(const Iterate& iterate) const {
+  auto other = covariance->clone();
+  if (!other->assign(iterate.covariance)) return nullptr;
+  return other;
+}
+
+ProbeDraws Refinement::State::probe_draws() const {
+  return {Noise(seed, NoiseStream::kEvaluation), static_cast<std::uint64_t>(iteration),
+          std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws)};
+}
+
+bool Refinement::State::try_alternative(const Iterate& base) {
+  const auto here = at(base);
+  const auto other = here->alternative(constants::kAlternativePromise * tolerance);
+  const auto there = other ? at({base.mean, *other}) : nullptr;
+  if (there == nullptr) return false;
+  const ProbeDraws draws = probe_draws();
+  const Comparison found = compare(log_weights(evaluator, base.mean, *there, draws),
+                                   log_weights(evaluator, base.mean, *here, draws));
+  if (!(found.difference > constants::kProbeShare * tolerance && found.difference > 2 * found.se))
+    return false;
+  mean = base.mean;
+  covariance->assign(*other);
+  return true;
+}
+
+bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
+  const auto here = at(base);
+  const ProbeDraws draws = probe_draws();
+  const Vector now = log_weights(evaluator, base.mean, *here, draws);
+  bool better = false;
+  Vector best = now;
+  double ahead = 1;
+  while (ahead <= constants::kFurthestProbe) {
+    Iterate there{base.mean + ahead * (base.mean - from.mean),
+                  combine(1 + ahead, base.covariance, -ahead, from.covariance)};
+    const auto candidate = at(there);
+    if (candidate == nullptr) break;
+    const Vector value = log_weights(evaluator, there.mean, *candidate, draws);
+    const Comparison step = compare(value, best);
+    if (!(step.difference > 0)) break;
+    const Comparison all = compare(value, now);
+    if (all.difference > constants::kProbeShare * tolerance && all.difference > 2 * all.se) {
+      mean = there.mean;
+      covariance->assign(there.covariance);
+      better = true;
+    }
+    best = value;
+    ahead *= 2;
+  }
+  return better;
+}
+
+void Refinement::State::end_epoch() {
+  const double n = average.count;
+  const double noise = mean_gain.noise() + covariance_gain.noise();
+  const double floor = noise / n;
+  // What is left to gain, not what one step would: a bound on the curvature makes the mean's steps short.
+  const WindowGain left = left_window.empty() ? mean_gain : summarise(left_window);
+  const double signal = left.signal + covariance_gain.signal;
+  const double se = std::hypot(left.signal_se, covariance_gain.signal_se);
+  const WindowGain unseen = summarise(between_window);
+  const Iterate now = average.value;
+  bool moved = false;
+  const auto here = at(now);
+  const auto before = previous.mean.size() > 0 ? at(previous) : nullptr;
+  if (here && before) moved = probe_ahead({previous.mean, before->coordinates(&now.covariance)}, now);
+  if (here && !moved) moved = try_alternative(now);
+  const bool calm = floor < constants::kFloorShare * tolerance &&
+                    signal + 2 * se < constants::kSignalShare * tolerance &&
+                    unseen.signal + 2 * unseen.signal_se < constants::kUnseenShare * tolerance;
+  if (calm && !moved && here && before) {
+    const double drift = kl_divergence(here->gaussian(now.mean), before->gaussian(previous.mean));
+    if (drift < constants::kDriftShare * tolerance + constants::kDriftNoise * (floor + previous_floor)) {
+      status = RefinementStatus::kConverged;
+      evidence = fmt::format(
+          "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs "
+          "{:.3g}, and the "
+          "averages of two runs of iterations differ by {:.3g}; promised is {:.3g}",
+          signal + unseen.signal, std::hypot(se, unseen.signal_se), floor, drift, tolerance);
+      return;
+    }
+  }
+  previous = now;
+  if (moved) recent.clear();
+  previous_floor = floor;
+  if (!moved) pairs = std::min(2 * pairs, most_pairs());
+  restart_epoch();
+}
+
+std::string Refinement::window_words() const {
+  const State& s = *state_;
+  return fmt::format(
+      "with {} pairs of draws an iteration, a noise-free step would gain {:.3g} (+- {:.2g}) nats for the "
+      "mean and {:.3g} "
+      "(+- {:.2g}) for the covariance, and the noise costs {:.3g}",
+      s.pairs, s.mean_gain.signal, s.mean_gain.signal_se, s.covariance_gain.signal,
+      s.covariance_gain.signal_se,
+      s.mean_control.noise_floor(s.mean_gain) + s.covariance_control.noise_floor(s.covariance_gain));
+}
+
+}  // namespace magva

@@ -1,0 +1,56 @@
+#pragma once
+// Stochastic natural gradient ascent of the ELBO from a start that need not be good: antithetic pairs, path
+// derivatives, steps and batches that follow the noise, averaged iterates, and evidence that it has
+// converged.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/evaluator.hpp"
+#include "refine/covariance.hpp"
+#include "refine/step_control.hpp"
+
+namespace magva {
+
+enum class RefinementStatus { kRunning, kConverged, kDiverged };
+
+/// A mean and a covariance's coordinates: what is averaged, compared and extrapolated.
+struct Iterate {
+  Vector mean;
+  Tangent covariance;
+};
+
+class Refinement {
+ public:
+  /// `tolerance`: nats that 'converged' promises.
+  Refinement(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
+             double tolerance);
+  ~Refinement();
+  Refinement(Refinement&&) noexcept;
+  Refinement& operator=(Refinement&&) noexcept;
+
+  /// One batch and one step of mean and covariance; at the end of a window, decisions.
+  void step();
+  RefinementStatus status() const;
+  /// Why it ended, in a sentence.
+  const std::string& evidence() const;
+  /// The best Gaussian so far: averaged iterates where there are any.
+  Gaussian posterior() const;
+  /// A refinement from other factors than those that this one has settled on, where they promise more: a
+  /// family of low rank may have several tops.
+  std::optional<Refinement> alternative() const;
+  /// From the last batch.
+  double elbo() const;
+  std::int64_t iterations() const;
+  Index pairs() const;
+  /// The signal that is left, its noise, and the noise floor of the last window, in nats.
+  std::string window_words() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace magva

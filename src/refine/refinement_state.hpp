@@ -1,0 +1,104 @@
+#pragma once
+// What a refinement carries from one iteration to the next.
+#include <limits>
+#include <vector>
+
+#include "core/noise.hpp"
+#include "refine/refinement.hpp"
+
+namespace magva {
+
+/// Running average of iterates.
+class IterateAverage {
+ public:
+  /// With equal weights.
+  void add(ConstVectorRef mean, const Covariance& covariance) { add(mean, covariance, 1 / (count + 1)); }
+  /// `weight`: the newest iterate's; the first one has all of it.
+  void add(ConstVectorRef mean, const Covariance& covariance, double weight);
+  void clear() { count = 0; }
+  Iterate value;
+  double count = 0;
+};
+
+/// Draws, always the same, by which Gaussians are compared.
+struct ProbeDraws {
+  Noise noise;
+  std::uint64_t iteration;
+  Index count;
+};
+
+inline double inner(const Vector& gradient, const Vector& step) { return gradient.dot(step); }
+
+/// Of a gradient, from the mean of two halves of a batch and half their difference.
+template <typename Gradient, typename Natural>
+Gain gain_of(const Gradient& mean, const Gradient& apart, const Natural& natural) {
+  const double total = .5 * inner(mean, natural(mean));
+  return {total - .5 * inner(apart, natural(apart)), total, 0};
+}
+
+struct Refinement::State {
+  State(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
+        double tolerance);
+
+  bool draw_batch();
+  /// Lets the covariance learn the expected curvature where it has none yet, or an old one.
+  void sketch_curvature();
+  bool sketch_due() const;
+  Index most_pairs() const;
+  void take_step();
+  void average_recent();
+  /// Two independent estimates of the ELBO's differential for the covariance.
+  std::pair<Tangent, Tangent> differentials(Index half);
+  /// Forgets what the present epoch has gathered.
+  void restart_epoch();
+  void end_window();
+  void end_epoch();
+  /// Keeps the best iterate; true where the present one has fallen so far below it that it has gone back
+  /// there.
+  bool went_back();
+  /// ELBO differences to `base` of points ahead on the way from `from` to `base`; moves there where it is
+  /// better.
+  bool probe_ahead(const Iterate& from, const Iterate& base);
+  /// Tries other factors than those that the iterates have settled on; moves there where they are better.
+  bool try_alternative(const Iterate& base);
+  ProbeDraws probe_draws() const;
+  std::unique_ptr<Covariance> at(const Iterate& iterate) const;
+
+  Evaluator& evaluator;
+  Vector mean;
+  std::unique_ptr<Covariance> covariance;
+  std::uint64_t seed;
+  double tolerance;
+
+  std::int64_t iteration = 0;
+  std::optional<Gaussian> sketched;  // where the curvature was last sketched
+  std::int64_t last_sketch = 0;      // at so many gradients
+  std::int64_t sketch_cost = 0;      // in gradients
+  Index pairs;
+  StepControl mean_control, covariance_control;
+  std::vector<Gain> mean_window, covariance_window;
+  // Of an epoch, where the curvature is sketched: what the mean has left to gain, and what the blocks have
+  // that the covariance's steps leave out.
+  std::vector<Gain> left_window, between_window;
+  Gain between;           // running average
+  int quiet_windows = 0;  // windows of the present epoch
+  WindowGain mean_gain, covariance_gain;
+  IterateAverage average;
+  IterateAverage recent;  // what a fit that has not converged returns
+  double seen = 0;        // pairs
+  Iterate previous;       // the last epoch's average; empty before the first
+  double previous_floor = 0;
+  double best_elbo = -std::numeric_limits<double>::infinity();  // of a batch
+  Vector best_mean;
+  std::unique_ptr<Covariance> best_covariance;
+  int returns = 0;
+  double elbo;
+  RefinementStatus status = RefinementStatus::kRunning;
+  std::string evidence;
+
+  PairBatch batch;
+  Vector last_mean_step;
+  Tangent last_direction;
+};
+
+}  // namespace magva

@@ -1,0 +1,91 @@
+#include "results/parameter_summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "assess/pareto.hpp"
+#include "fitting/log_densities.hpp"
+
+namespace magva::results {
+
+namespace {
+
+constexpr double kNormal95 = 1.6448536269514722;  // the standard normal quantile of .95
+constexpr Index kMostDraws = 4000;
+constexpr Index kFewestDraws = 400;
+constexpr Index kMostNumbers = 20'000'000;  // kept at a time: 160 MB
+
+ParameterSummary exact(const std::string& name, double mean, double sd) {
+  return {name, mean, sd, mean - kNormal95 * sd, mean, mean + kNormal95 * sd};
+}
+
+ParameterSummary from_draws(const std::string& name, std::vector<double> values) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::erase_if(values, [](double v) { return !std::isfinite(v); });
+  if (values.empty()) return {name, nan, nan, nan, nan, nan};
+  std::sort(values.begin(), values.end());
+  // Summed one by one: a vectorised sum's last bits depend on where the values lie in memory.
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const double sd = n > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  return {name, mean, sd, quantile(values, .05), quantile(values, .5), quantile(values, .95)};
+}
+
+bool all_coordinates(const std::vector<source::Quantity>& quantities) {
+  return std::all_of(quantities.begin(), quantities.end(),
+                     [](const auto& q) { return q.coordinate.has_value(); });
+}
+
+std::vector<double> row(const Matrix& values, Index i) {
+  std::vector<double> out(static_cast<std::size_t>(values.cols()));
+  for (Index s = 0; s < values.cols(); ++s) out[static_cast<std::size_t>(s)] = values(i, s);
+  return out;
+}
+
+std::optional<Reweighted> reweighted(const source::ModelSource& source,
+                                     const std::vector<source::Quantity>& quantities,
+                                     const Gaussian& posterior, const Matrix& theta, const Matrix& values) {
+  const Vector log_weights =
+      fitting::log_densities(source.full_model(), theta, 1) - posterior.log_density(theta);
+  if (!log_weights.array().isFinite().any()) return std::nullopt;
+  std::vector<std::string> names;
+  for (const auto& quantity : quantities) names.push_back(quantity.name);
+  return most_reweighted(names, values, smooth_weights(log_weights).log_weights.array().exp().matrix());
+}
+
+}  // namespace
+
+double quantile(const std::vector<double>& sorted, double probability) {
+  const double position = probability * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double share = position - static_cast<double>(below);
+  return sorted[below] + share * (sorted[above] - sorted[below]);
+}
+
+PosteriorSummary summarise(const source::ModelSource& source, const Gaussian& posterior, std::uint64_t seed) {
+  const auto quantities = source.quantities();
+  const Vector sd = posterior.sd();
+  PosteriorSummary out;
+  Matrix values;
+  if (!all_coordinates(quantities)) {
+    const auto count = static_cast<Index>(quantities.size());
+    out.draws = std::clamp(kMostNumbers / std::max<Index>(1, count), kFewestDraws, kMostDraws);
+    const Matrix theta = posterior.draws(out.draws, seed);
+    values = source.report(theta, seed);
+    out.failed = (values.array() * 0).colwise().sum().isNaN().count();
+    out.reweighted = reweighted(source, quantities, posterior, theta, values);
+  }
+  for (std::size_t i = 0; i < quantities.size(); ++i) {
+    const auto& [name, coordinate] = quantities[i];
+    out.parameters.push_back(coordinate ? exact(name, posterior.mean()(*coordinate), sd(*coordinate))
+                                        : from_draws(name, row(values, static_cast<Index>(i))));
+  }
+  return out;
+}
+
+}  // namespace magva::results

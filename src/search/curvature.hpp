@@ -1,0 +1,29 @@
+#pragma once
+// The curvature of the log density at a point, by differences of gradients.
+#include <optional>
+
+#include "core/evaluator.hpp"
+#include "search/mode_search.hpp"
+
+namespace magva {
+
+/// -Hessian of the log density, dense and symmetric. Steps adapt to each coordinate's own scale, so that
+/// scales may be many powers of ten apart. Nothing where the gradients around the point are not finite.
+std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at);
+
+/// The nearest curvature of a proper Gaussian: in coordinates with a unit diagonal, negative eigenvalues
+/// change their sign and those below a floor are raised to it.
+Matrix positive_part(ConstMatrixRef curvature);
+
+/// What can be had of the curvature without a dense matrix, for large m.
+struct CurvatureSketch {
+  Vector diagonal;    ///< of -Hessian, positive
+  Vector values;      ///< smallest eigenvalues found of D^-1/2 (-Hessian) D^-1/2, D the diagonal, ascending
+  Matrix directions;  ///< their eigenvectors times D^-1/2, a column each
+};
+
+/// The diagonal by Hutchinson's estimator, the eigenvectors by Lanczos iteration from a random start, each
+/// with the help of the other.
+CurvatureSketch sketch_curvature(Evaluator& evaluator, const PathPoint& at, Index count, std::uint64_t seed);
+
+}  // namespace magva

@@ -1,0 +1,86 @@
+#include <Eigen/Eigenvalues>
+
+#include <cmath>
+#include <vector>
+
+#include "fit/constants.hpp"
+#include "search/curvature.hpp"
+
+namespace magva {
+
+namespace {
+
+// Column i of -Hessian for each i in `which`, by differences along coordinate i of size h(i).
+bool difference_columns(Evaluator& evaluator, const PathPoint& at, const std::vector<Index>& which,
+                        ConstVectorRef h, Matrix& curvature) {
+  const Index m = at.theta.size();
+  const bool central = m <= constants::kCentralDifferences;
+  const Index sides = central ? 2 : 1;
+  const Index block = 64;
+  for (std::size_t first = 0; first < which.size(); first += block) {
+    const Index count = std::min<Index>(block, static_cast<Index>(which.size() - first));
+    Matrix theta = at.theta.replicate(1, sides * count);
+    for (Index j = 0; j < count; ++j) {
+      const Index i = which[first + static_cast<std::size_t>(j)];
+      theta(i, j) += h(i);
+      if (central) theta(i, count + j) -= h(i);
+    }
+    Vector log_density(theta.cols());
+    Matrix gradient(m, theta.cols());
+    evaluator.evaluate(theta, log_density, gradient);
+    if (!log_density.allFinite()) return false;
+    for (Index j = 0; j < count; ++j) {
+      const Index i = which[first + static_cast<std::size_t>(j)];
+      curvature.col(i) = central ? Vector((gradient.col(count + j) - gradient.col(j)) / (2 * h(i)))
+                                 : Vector((at.gradient - gradient.col(j)) / h(i));
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at) {
+  const Index m = at.theta.size();
+  Vector h = constants::kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
+  Matrix curvature(m, m);
+  std::vector<Index> which;
+  for (Index i = 0; i < m; ++i) which.push_back(i);
+  for (int pass = 0; pass < constants::kDifferencePasses && !which.empty(); ++pass) {
+    if (!difference_columns(evaluator, at, which, h, curvature)) {
+      h *= .01;
+      continue;
+    }
+    std::vector<Index> again;
+    for (const Index i : which) {
+      const double relative = h(i) * std::sqrt(std::abs(curvature(i, i)));  // in conditional sds
+      if (relative >= constants::kSmallestDifference && relative <= constants::kLargestDifference) continue;
+      const double wanted = constants::kIdealDifference / std::sqrt(std::abs(curvature(i, i)));
+      h(i) = std::clamp(wanted, 1e-6 * h(i), 1e3 * h(i));
+      again.push_back(i);
+    }
+    which = std::move(again);
+  }
+  if (!curvature.allFinite()) return std::nullopt;
+  return Matrix(.5 * (curvature + curvature.transpose()));
+}
+
+Matrix positive_part(ConstMatrixRef curvature) {
+  const Index m = curvature.rows();
+  const double largest = std::max(curvature.diagonal().cwiseAbs().maxCoeff(), 1e-300);
+  const Vector scale = curvature.diagonal().cwiseAbs().cwiseMax(1e-20 * largest).cwiseMax(1e-300).cwiseSqrt();
+  const Matrix unit = scale.cwiseInverse().asDiagonal() * curvature * scale.cwiseInverse().asDiagonal();
+  if (Eigen::LLT<Matrix>(unit - constants::kCurvatureFloor * Matrix::Identity(m, m)).info() == Eigen::Success)
+    return curvature;
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(unit);
+  const Matrix root = scale.asDiagonal() * eigen.eigenvectors();
+  double floor = constants::kCurvatureFloor;
+  for (;; floor *= 100) {
+    const Matrix raised =
+        root * eigen.eigenvalues().cwiseAbs().cwiseMax(floor).asDiagonal() * root.transpose();
+    if (floor >= 1 || Eigen::LLT<Matrix>(raised).info() == Eigen::Success)
+      return .5 * (raised + raised.transpose());
+  }
+}
+
+}  // namespace magva

@@ -1,0 +1,29 @@
+#pragma once
+// L-BFGS towards a mode of the log density, with the points on its way: where the mode is useless, as in a
+// funnel, one of them is the better start.
+#include <vector>
+
+#include "core/evaluator.hpp"
+
+namespace magva {
+
+struct PathPoint {
+  Vector theta;
+  Vector gradient;
+  double log_density;
+};
+
+struct ModeSearch {
+  PathPoint end;                ///< the highest point found
+  bool converged = false;       ///< the log density stopped rising, and the gradient is that of a top
+  std::vector<PathPoint> path;  ///< points on the way, the start first, thinned out evenly
+};
+
+/// Searches from `start`, whose log density must be finite.
+ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations);
+/// The same with a positive definite curvature as L-BFGS's first guess: scales and correlations no longer
+/// matter.
+ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
+                       ConstMatrixRef curvature);
+
+}  // namespace magva

@@ -1,0 +1,165 @@
+#include "search/quadratic_fit.hpp"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/noise.hpp"
+#include "fit/constants.hpp"
+#include "magva/error.hpp"
+#include "search/mode_search.hpp"
+
+namespace magva {
+
+namespace {
+
+Matrix orthonormal(const Matrix& a) {
+  return a.householderQr().householderQ() * Matrix::Identity(a.rows(), a.cols());
+}
+
+Matrix random_factors(Index m, Index columns, Index number) {
+  Matrix out(m, columns);
+  Noise(static_cast<std::uint64_t>(number), NoiseStream::kFactors).fill(0, 0, out);
+  return out;
+}
+
+/// The value and its gradient in coordinates (V, x): W = diag(c) V and d^2 = c^2 (floor + exp(2 x)) with the
+/// conditional sds c. Some residual sds may tend to 0 on the way to a top (factor analysis knows this as a
+/// Heywood case): the floor keeps Sigma^-1 computable.
+class Objective {
+ public:
+  Objective(const Matrix& precision, const Vector& conditional_sd, Index rank)
+      : precision_(precision), sd_(conditional_sd), rank_(rank) {}
+
+  Index dimension() const { return sd_.size() * (rank_ + 1); }
+
+  Vector coordinates(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
+    Vector out(dimension());
+    out.head(sd_.size() * rank_) = Matrix(sd_.cwiseInverse().asDiagonal() * factors).reshaped();
+    out.tail(sd_.size()) =
+        .5 * (residual_sd.cwiseQuotient(sd_).array().square() - floor()).max(floor()).log();
+    return out;
+  }
+
+  Matrix factors(ConstVectorRef at) const {
+    return sd_.asDiagonal() * at.head(sd_.size() * rank_).reshaped(sd_.size(), rank_);
+  }
+  Vector residual_sd(ConstVectorRef at) const {
+    return sd_.array() * (floor() + (2 * at.tail(sd_.size())).array().exp()).sqrt();
+  }
+
+  double operator()(ConstVectorRef at, VectorRef gradient) const {
+    const Index m = sd_.size();
+    const Matrix w = factors(at);
+    const Vector d = residual_sd(at);
+    // With a = D^-1 W and C = I + a'a: Sigma^-1 W = D^-1 a C^-1, diag(Sigma^-1) = (1 - |C^-1/2 a_i|^2) / d^2.
+    const Matrix a = d.cwiseInverse().asDiagonal() * w;
+    Matrix c = a.transpose() * a;
+    c.diagonal().array() += 1;
+    const Eigen::LLT<Matrix> llt(c);
+    const Matrix half = llt.matrixL().solve(a.transpose());
+    const Matrix solved = d.cwiseInverse().asDiagonal() * llt.matrixU().solve(half).transpose();
+    const Vector inverse_diagonal =
+        (1 - half.colwise().squaredNorm().transpose().array()) / d.array().square();
+    const Matrix image = precision_ * w;
+    gradient.head(m * rank_) = Matrix(sd_.asDiagonal() * (solved - image)).reshaped();
+    gradient.tail(m) = (inverse_diagonal - precision_.diagonal()).array() * sd_.array().square() *
+                       (2 * at.tail(m)).array().exp();
+    return -.5 * image.cwiseProduct(w).sum() - .5 * precision_.diagonal().dot(d.cwiseAbs2()) +
+           d.array().log().sum() + Vector(llt.matrixLLT().diagonal()).array().log().sum();
+  }
+
+ private:
+  static double floor() { return constants::kResidualFloor * constants::kResidualFloor; }
+  const Matrix& precision_;
+  const Vector& sd_;
+  Index rank_;
+};
+
+}  // namespace
+
+QuadraticFitter::QuadraticFitter(ConstMatrixRef precision)
+    : precision_(precision), conditional_sd_(precision.diagonal().cwiseSqrt().cwiseInverse()) {
+  const Eigen::LLT<Matrix> llt(precision_);
+  if (llt.info() != Eigen::Success) throw DataError("the curvature is not positive definite");
+  cholesky_ = llt.matrixL();
+}
+
+double QuadraticFitter::full_rank_value() const {
+  return -.5 * static_cast<double>(precision_.rows()) - cholesky_.diagonal().array().log().sum();
+}
+
+QuadraticFit QuadraticFitter::mean_field() const {
+  const Index m = precision_.rows();
+  return {Matrix(m, 0), conditional_sd_, -.5 * static_cast<double>(m) + conditional_sd_.array().log().sum()};
+}
+
+Matrix QuadraticFitter::eigenvectors(ConstVectorRef residual_sd, Index rank) const {
+  const Index m = precision_.rows();
+  Matrix directions = orthonormal(random_factors(m, std::min(m, rank + constants::kSubspaceExtra), 0));
+  for (int k = 0; k < constants::kSubspaceIterations; ++k) {
+    Matrix image = residual_sd.cwiseInverse().asDiagonal() * directions;
+    cholesky_.triangularView<Eigen::Lower>().solveInPlace(image);
+    cholesky_.triangularView<Eigen::Lower>().transpose().solveInPlace(image);
+    directions = orthonormal(residual_sd.cwiseInverse().asDiagonal() * image);
+  }
+  const Matrix scaled = residual_sd.asDiagonal() * directions;
+  const Eigen::SelfAdjointEigenSolver<Matrix> ritz(scaled.transpose() * (precision_ * scaled));
+  const Vector values = ritz.eigenvalues().head(rank).cwiseMin(constants::kWeakestFactor);
+  return scaled * ritz.eigenvectors().leftCols(rank) *
+         (values.cwiseInverse().array() - 1).sqrt().matrix().asDiagonal();
+}
+
+QuadraticFit QuadraticFitter::climb(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
+  if (factors.cols() == 0) return mean_field();
+  const Objective objective(precision_, conditional_sd_, factors.cols());
+  const auto model = lift(objective.dimension(), objective);
+  Evaluator evaluator(model, 1);
+  Vector at = objective.coordinates(factors, residual_sd);
+  double value = 0;
+  for (int k = 0; k < constants::kQuadraticRestarts; ++k) {
+    const ModeSearch search = search_mode(evaluator, at, constants::kQuadraticIterations);
+    at = search.end.theta;
+    value = search.end.log_density;
+    if (value - search.path.front().log_density < constants::kQuadraticTolerance) break;
+  }
+  return {objective.factors(at), objective.residual_sd(at), value};
+}
+
+QuadraticFit QuadraticFitter::fit(Index rank) const {
+  if (rank == 0) return mean_field();
+  return climb(eigenvectors(conditional_sd_, rank), conditional_sd_);
+}
+
+QuadraticFit QuadraticFitter::best(Index rank) const {
+  if (rank == 0) return mean_field();
+  const Index m = precision_.rows();
+  const auto starts = static_cast<Index>(std::clamp(
+      constants::kTopEffort / (static_cast<double>(m) * static_cast<double>(m) * static_cast<double>(rank)),
+      1., static_cast<double>(constants::kMostTops)));
+  QuadraticFit best = fit(rank);
+  const auto try_from = [&](const Matrix& factors, const Vector& residual_sd) {
+    QuadraticFit other = climb(factors, residual_sd);
+    if (other.value > best.value) best = std::move(other);
+  };
+  if (starts > 2) {
+    const Matrix inverse = cholesky_.triangularView<Eigen::Lower>().solve(Matrix::Identity(m, m));
+    const Vector marginal_sd = inverse.colwise().norm().transpose();
+    const Vector between = marginal_sd.cwiseProduct(conditional_sd_).cwiseSqrt();
+    for (const Vector& sd : {marginal_sd, between}) try_from(eigenvectors(sd, rank), sd);
+  }
+  for (Index k = 0; k < starts; ++k)
+    try_from(conditional_sd_.asDiagonal() * random_factors(m, rank, k + 1), conditional_sd_);
+  for (Index k = 0; k < starts / 2; ++k) {
+    Matrix disturbed = best.factors;
+    const Vector direction = conditional_sd_.cwiseProduct(random_factors(m, 1, starts + k + 1).col(0));
+    disturbed.col(k % rank) += disturbed.col(k % rank).norm() / direction.norm() * direction;
+    try_from(disturbed, best.residual_sd);
+  }
+  return best;
+}
+
+}  // namespace magva

@@ -1,0 +1,32 @@
+#pragma once
+// Points to start from: mode searches from several places, and where a mode is useless, the best point on the
+// way.
+#include <optional>
+#include <vector>
+
+#include "search/mode_search.hpp"
+
+namespace magva {
+
+/// A place for a Gaussian: its centre, and the curvature there where it is dense.
+struct Candidate {
+  PathPoint centre;
+  std::optional<Matrix> curvature;  ///< positive definite
+  bool is_mode = false;             ///< a top of the log density, not a point on the way to one
+  std::size_t search = 0;           ///< which start led here
+};
+
+/// The first point (`first`) and random ones around the model's start, all with a finite log density.
+/// DataError where there is none.
+std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int count, std::uint64_t seed);
+
+/// Searches on with the dense curvature to the very top. Nothing where the curvature cannot be had.
+std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from);
+
+/// The point on a search's way whose local Gaussian has the best ELBO.
+std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& search, std::uint64_t seed);
+
+/// Whether two candidates are the same mode, as far as the first one's curvature can tell.
+bool same_place(const Candidate& a, const Candidate& b);
+
+}  // namespace magva
