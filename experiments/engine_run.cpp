@@ -39,7 +39,7 @@ EngineRun run_engine(Fitter& fitter, std::int64_t window, const StopFlag& stop) 
   Curve curve{window, {}};
   CurveRecorder recorder(curve);
   const double started = thread_seconds();
-  FitResult result = fitter.run({[&](const IterationView& view) {
+  FitterResult result = fitter.run({[&](const IterationView& view) {
     recorder.add(view);
     if (view.iteration % window == 0 && stop()) throw Interrupted();
     return true;

@@ -21,7 +21,7 @@ struct Curve {
 };
 
 struct EngineRun {
-  FitResult result;
+  FitterResult result;
   Curve curve;
   double seconds;  ///< of one processor core
 };

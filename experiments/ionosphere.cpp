@@ -154,7 +154,7 @@ Json Ionosphere::run_fold(const Method& method, const FoldDesign& fold, const St
                   Whitening::none(model.dimension()), Vector::Zero(model.dimension()));
     const EngineRun run = run_engine(fitter, settings_.window, stop);
     mean = run.result.posterior.mean();
-    out["stopped"] = words(run.result.stopped);
+    out["stopped"] = to_string(run.result.stopped);
   }
   out["seconds"] = thread_seconds() - started;
   out["training"] = {errors(fold.training_x, fold.training_y, mean), fold.training_y.size()};
@@ -170,7 +170,7 @@ Json Ionosphere::run_curve(const Method& method, Index repetition, const StopFla
   const Score end = score(whole_, run.result.posterior, settings_.scoring_draws, seed);
   return {{"elbo", end.elbo},
           {"seconds", run.seconds},
-          {"stopped", words(run.result.stopped)},
+          {"stopped", to_string(run.result.stopped)},
           {"factor_share", factor_share(run.result.posterior)},
           {"curve", run.curve.elbo}};
 }

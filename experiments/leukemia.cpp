@@ -90,7 +90,7 @@ Json Leukemia::run_fit(std::size_t coordinates, const Method& method, Index repe
           {"test", {wrong(test_, data_.test_y), data_.test_y.size()}},
           {"elbo", score(model, q, 200, seed).elbo},
           {"seconds", run.seconds},
-          {"stopped", words(run.result.stopped)},
+          {"stopped", to_string(run.result.stopped)},
           {"factor_share", factor_share(run.result.posterior)},
           {"curve", run.curve.elbo}};
 }

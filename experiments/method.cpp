@@ -4,8 +4,8 @@ namespace magva::experiments {
 
 namespace {
 
-void settle(FitOptions& options) {
-  options.family.scales = ScaleCoordinates::kLog;
+void settle(FitterOptions& options) {
+  options.scales = ScaleCoordinates::kLog;
   options.factor_rule.step = .02;
   options.mean_rule = options.scale_rule = options.factor_rule;
   options.estimator = Estimator::kPath;
@@ -58,9 +58,9 @@ std::vector<Method> engine_methods() {
   return all;
 }
 
-FitOptions fit_options(const Method& method, Index rank, const StartingValues& start, std::int64_t iterations,
+FitterOptions fit_options(const Method& method, Index rank, const StartingValues& start, std::int64_t iterations,
                        std::uint64_t seed) {
-  FitOptions options;
+  FitterOptions options;
   options.family = {.kind = method.family,
                     .rank = method.family == FamilyKind::kMeanField ? 0 : rank,
                     .initial_factor_scale = start.factor_scale,

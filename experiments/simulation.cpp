@@ -94,7 +94,7 @@ Json Simulation::run_fit(const Method& method, Index rank, Index repetition, con
   const EngineRun run = fit(settings_.iterations);
   Json out{{"elbo", score(model, run.result.posterior, settings_.scoring_draws, seed).elbo},
            {"seconds", run.seconds},
-           {"stopped", words(run.result.stopped)},
+           {"stopped", to_string(run.result.stopped)},
            {"factor_share", factor_share(run.result.posterior)},
            {"curve", run.curve.elbo}};
   if (repetition == 0) {

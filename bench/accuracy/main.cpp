@@ -7,7 +7,8 @@
 #include <cstdlib>
 
 #include "fit/constants.hpp"
-#include "fit/fit_auto.hpp"
+#include "algorithm1/fitter.hpp"
+#include "magva/fit.hpp"
 #include "problems.hpp"
 
 namespace magva::bench {
@@ -35,24 +36,24 @@ double promise(Index m) {
 
 /// The default run to its end.
 struct Run {
-  AutoResult result;
+  FitResult result;
   double early;  // ELBO after kBudget gradients
 };
 
 Run run_default(const Target& target, Index rank, int seed) {
-  AutoOptions options;
+  FitOptions options;
   options.rank = rank;
   options.seed = static_cast<std::uint64_t>(seed);
-  options.elbo_draws = 100;
-  AutoResult result = fit_auto(target.model(), options);
+  options.diagnostic_draws = 100;
+  FitResult result = fit(target.model(), options);
   options.max_evaluations = kBudget;
-  return {std::move(result), target.elbo(fit_auto(target.model(), options).posterior)};
+  return {std::move(result), target.elbo(fit(target.model(), options).posterior)};
 }
 
 double run_method(const Target& target, Index rank, FamilyKind family, RuleKind rule) {
-  FitOptions options;
-  options.family.kind = family;
-  options.family.rank = rank;
+  FitterOptions options;
+  options.family = family;
+  options.rank = rank;
   options.factor_rule = rule_defaults(rule);
   options.max_iterations = kBudget;
   return target.elbo(Fitter(target.model(), options).run().posterior);
@@ -75,7 +76,7 @@ void print_paper(const std::string& name_of, const Target& target, double best, 
 void print_default(const std::string& name_of, const Target& target, const std::vector<Run>& runs,
                    double best, Index rank, Tally& tally) {
   for (std::size_t k = 0; k < runs.size(); ++k) {
-    const AutoResult& result = runs[k].result;
+    const FitResult& result = runs[k].result;
     const double gap = best - target.elbo(result.posterior);
     const bool converged = result.stopped == StopReason::kConverged;
     const bool broken = converged && gap > promise(target.model().dimension());
@@ -83,7 +84,7 @@ void print_default(const std::string& name_of, const Target& target, const std::
     tally.converged += converged ? 1 : 0;
     tally.broken += broken ? 1 : 0;
     fmt::print("| {} | {} | default, seed {} | {:.3f} | {:.3f} after {}, {}{} |\n", name_of, rank, k + 1,
-               best - runs[k].early, gap, result.gradient_evaluations, words(result.stopped),
+               best - runs[k].early, gap, result.gradient_evaluations, to_string(result.stopped),
                broken ? ", **not as promised**" : "");
   }
   std::fflush(stdout);

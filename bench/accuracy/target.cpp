@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "assess/elbo.hpp"
+#include "core/elbo.hpp"
 #include "core/noise.hpp"
 #include "newton.hpp"
 #include "objective.hpp"

@@ -18,15 +18,15 @@ Regression logistic(Index rows, Index cols) {
   return logistic_regression({Design::own(std::move(x)), y, {}, {}});
 }
 
-void time_steps(benchmark::State& state, const Model& model, const FitOptions& options) {
+void time_steps(benchmark::State& state, const Model& model, const FitterOptions& options) {
   Fitter fitter(model, options);
   for (auto _ : state) benchmark::DoNotOptimize(fitter.step());
 }
 
-FitOptions with(FamilyKind family, RuleKind rule, Index rank) {
-  FitOptions options;
-  options.family.kind = family;
-  options.family.rank = rank;
+FitterOptions with(FamilyKind family, RuleKind rule, Index rank) {
+  FitterOptions options;
+  options.family = family;
+  options.rank = rank;
   options.factor_rule = rule_defaults(rule);
   return options;
 }
@@ -60,11 +60,11 @@ void Step(benchmark::State& state, FamilyKind family, RuleKind rule) {
 }
 
 void CheapTargetStep(benchmark::State& state, RuleKind rule) {
-  const auto model = lift(state.range(0), [](ConstVectorRef theta, VectorRef gradient) {
+  const auto model = make_model(state.range(0), [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta;
     return -.5 * theta.squaredNorm();
   });
-  FitOptions options = with(FamilyKind::kStiefel, rule, 10);
+  FitterOptions options = with(FamilyKind::kStiefel, rule, 10);
   options.threads = static_cast<int>(state.range(1));
   time_steps(state, model, options);
 }

@@ -1,4 +1,4 @@
-#include "fit/fit_auto.hpp"
+#include "magva/fit.hpp"
 #include "glm.hpp"
 #include "target.hpp"
 #include "tasks.hpp"
@@ -8,10 +8,10 @@ namespace magva::bench {
 namespace {
 
 /// The fastest of a few fits with the same budget, which all end at the same Gaussian.
-AutoResult fastest_fit(const Regression& model, const AutoOptions& options) {
-  AutoResult best = fit_auto(model, options);
+FitResult fastest_fit(const Regression& model, const FitOptions& options) {
+  FitResult best = fit(model, options);
   for (int again = 0; again < 2; ++again) {
-    AutoResult next = fit_auto(model, options);
+    FitResult next = fit(model, options);
     if (next.seconds < best.seconds) best = std::move(next);
   }
   return best;
@@ -26,11 +26,11 @@ nlohmann::json default_elbo_over_time(const TaskProblem& problem, const std::fil
   nlohmann::json runs = nlohmann::json::array();
   double best = oracle;
   for (double budget = 400; budget < 100'000; budget *= 1.25) {
-    AutoOptions options;
+    FitOptions options;
     options.rank = problem.rank;
     options.max_evaluations = static_cast<std::int64_t>(budget);
-    options.elbo_draws = 100;
-    const AutoResult result = fastest_fit(model, options);
+    options.diagnostic_draws = 100;
+    const FitResult result = fastest_fit(model, options);
     const double elbo = glm.elbo(result.posterior);
     best = std::max(best, elbo);
     runs.push_back(

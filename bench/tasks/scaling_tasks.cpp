@@ -40,11 +40,11 @@ class CheapTarget {
   Index m_;
 };
 
-ErasedModel<CheapTarget> cheap_target(Index m) { return erase(CheapTarget(m)); }
+MadeModel<CheapTarget> cheap_target(Index m) { return make_model(CheapTarget(m)); }
 
-FitOptions rank_ten(RuleKind rule, int threads) {
-  FitOptions options;
-  options.family.rank = 10;
+FitterOptions rank_ten(RuleKind rule, int threads) {
+  FitterOptions options;
+  options.rank = 10;
   options.factor_rule = rule_defaults(rule);
   options.threads = threads;
   return options;
@@ -90,7 +90,7 @@ nlohmann::json doublings(RuleKind rule, int threads) {
 nlohmann::json threads_scaling(Index rows, Index cols, Index draws) {
   const TaskProblem problem = random_problem("threads", rows, cols, PriorKind::kNormal, 4, draws);
   const Regression model = model_of(problem);
-  FitOptions options;
+  FitterOptions options;
   options.draws = draws;
   Fitter one(model, options);
   options.threads = 2;

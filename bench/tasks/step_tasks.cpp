@@ -22,17 +22,17 @@ constexpr double kTolerance = 1e-9;  // between implementations
 constexpr int kRounds = 4;           // of timings to compare: what the neighbours do changes within seconds
 constexpr double kShort = kBudget / kRounds;
 
-FitOptions options_for(const TaskProblem& problem, FamilyKind family, RuleKind rule, int threads) {
-  FitOptions options;
-  options.family.kind = family;
-  options.family.rank = problem.rank;
+FitterOptions options_for(const TaskProblem& problem, FamilyKind family, RuleKind rule, int threads) {
+  FitterOptions options;
+  options.family = family;
+  options.rank = problem.rank;
   options.factor_rule = rule_defaults(rule);
   options.draws = problem.draws;
   options.threads = threads;
   return options;
 }
 
-double step_seconds(const Model& model, const FitOptions& options, double budget = kBudget) {
+double step_seconds(const Model& model, const FitterOptions& options, double budget = kBudget) {
   Fitter fitter(model, options);
   return fastest(budget, [&] { fitter.step(); });
 }
@@ -75,7 +75,7 @@ nlohmann::json step_times(const TaskProblem& problem, int threads, const std::fi
         fmt::format("{}: the model and the plain Eigen form differ by {}", problem.name, difference));
   save_for_peers(problem, ours, folder);
   const Regression model = model_of(problem);
-  const auto time = [&](FitOptions options) {
+  const auto time = [&](FitterOptions options) {
     double one = std::numeric_limits<double>::infinity();
     double all = one;
     for (int round = 0; round < kRounds; ++round) {
@@ -89,7 +89,7 @@ nlohmann::json step_times(const TaskProblem& problem, int threads, const std::fi
   const auto step = [&](FamilyKind family, RuleKind rule) {
     return time(options_for(problem, family, rule, 1));
   };
-  FitOptions pairs = options_for(problem, FamilyKind::kStiefel, RuleKind::kAdadeltaStable, 1);
+  FitterOptions pairs = options_for(problem, FamilyKind::kStiefel, RuleKind::kAdadeltaStable, 1);
   pairs.antithetic = true;
   return {{"name", problem.name},
           {"rank", problem.rank},
@@ -131,7 +131,7 @@ nlohmann::json step_over_gradient(const TaskProblem& problem) {
 nlohmann::json streaming(Index rows, Index cols, Index rank, int threads) {
   const TaskProblem problem = random_problem("streaming", rows, cols, PriorKind::kNormal, rank, 1);
   const Regression model = model_of(problem);
-  const FitOptions options = options_for(problem, FamilyKind::kStiefel, RuleKind::kAdadeltaStable, threads);
+  const FitterOptions options = options_for(problem, FamilyKind::kStiefel, RuleKind::kAdadeltaStable, threads);
   const auto& x = std::get<DenseRows<double>>(model.design().numbers());
   const std::span numbers(x.data, static_cast<std::size_t>(x.rows * x.stride));
   Fitter fitter(model, options);

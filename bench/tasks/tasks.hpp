@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "problems.hpp"
-#include "rule/options.hpp"
+#include "magva/algorithm1.hpp"
 
 namespace magva::bench {
 

@@ -4,11 +4,10 @@
 #include <iostream>
 #include <limits>
 
-#include "assess/resample.hpp"
+#include "magva/diagnostics.hpp"
 #include "commands/commands.hpp"
 #include "commands/recorded_values.hpp"
 #include "exit_codes.hpp"
-#include "fitting/log_densities.hpp"
 #include "magva/error.hpp"
 #include "options/checks.hpp"
 #include "results/cmdstan_csv.hpp"
@@ -53,14 +52,13 @@ Matrix draw_theta(const StoredFit& fit, const source::ModelSource* source, const
                   std::uint64_t seed) {
   const Index count = values.integer("number");
   if (!values.flag("resample")) return fit.posterior.draws(count, seed);
-  Evaluator evaluator(source->full_model(), 1);
-  return importance_resample(evaluator, fit.posterior, count, seed);
+  return importance_resample(source->full_model(), fit.posterior, count, seed);
 }
 
 Draws take_draws_with_densities(const StoredFit& fit, const source::ModelSource& source, const Matrix& theta,
                                 std::uint64_t seed) {
   Draws draws = take_draws(source, theta, seed);
-  draws.log_p = fitting::log_densities(source.full_model(), theta, 1);
+  draws.log_p = log_densities(source.full_model(), theta);
   draws.lp = draws.log_p;
   draws.log_g = fit.posterior.log_density(theta);
   return draws;

@@ -60,8 +60,8 @@ std::filesystem::path out_folder(const Values& values) {
 
 /// Takes the options of the interrupted fit; those given now must be the same.
 void take_recorded(Values& values, const FitRecord& record, const FitFolder& folder) {
-  const bool finished = !record.running() && record.stopped != words(StopReason::kInterrupted) &&
-                        record.stopped != words(StopReason::kTimeLimit);
+  const bool finished = !record.running() && record.stopped != to_string(StopReason::kInterrupted) &&
+                        record.stopped != to_string(StopReason::kTimeLimit);
   if (finished)
     throw UsageError(fmt::format("there is nothing to resume in '{}': that fit has ended ({})",
                                  folder.path().string(), record.stopped));
@@ -98,38 +98,26 @@ FitRecord new_record(const Values& values, const source::ModelSource& source) {
   return record;
 }
 
-void fill_in(FitRecord& record, const FitOutcome& outcome, const results::PosteriorSummary& summary) {
-  const FitResult& result = outcome.result;
-  record.stopped = words(result.stopped);
-  record.evidence = result.evidence;
-  record.trusted = outcome.trusted;
-  record.warnings = outcome.warnings;
-  record.elbo = outcome.elbo;
-  record.elbo_se = outcome.elbo_se;
-  record.khat = outcome.khat;
+void fill_in(FitRecord& record, const FitResult& result, const results::PosteriorSummary& summary) {
+  record.stopped = to_string(result.stopped);
+  record.evidence = result.stop_detail;
+  record.trusted = result.trusted;
+  for (const auto& warning : result.warnings) record.warnings.push_back(warning.message);
+  record.elbo = result.elbo;
+  record.elbo_se = result.elbo_se;
+  record.khat = result.khat;
   record.iterations = result.iterations;
   record.gradient_evaluations = result.gradient_evaluations;
   record.rejected_draws = result.rejected_draws;
   record.seconds = result.seconds;
-  record.family = outcome.family;
+  record.family = result.manifold ? name(*result.manifold) : to_string(result.posterior.kind());
   record.rank = result.posterior.rank();
   if (!result.posterior.is_dense()) {
     const Vector shares = result.posterior.factor_shares();
     record.factor_shares.assign(shares.begin(), shares.end());
   }
-  record.details = outcome.details;
   record.details["summary_draws"] = summary.draws;
   record.parameters = summary.parameters;
-  if (summary.reweighted && summary.reweighted->difference() > results::kMostReweighted) {
-    const auto& moved = *summary.reweighted;
-    // A fit that promises nothing is only warned of.
-    if (outcome.result.stopped == StopReason::kConverged) record.trusted = false;
-    record.warnings.push_back(
-        fmt::format("importance weights change {} from {:.3g} (sd {:.3g}) to {:.3g} (sd {:.3g}): the "
-                    "Gaussian misses a part of "
-                    "the posterior; take draws with --resample, or sample this model by MCMC",
-                    moved.name, moved.mean, moved.sd, moved.weighted_mean, moved.weighted_sd));
-  }
   if (summary.failed > 0)
     record.warnings.push_back(
         fmt::format("the model could not report {} of {} draws", summary.failed, summary.draws));
@@ -149,39 +137,34 @@ void say_warnings(const FitRecord& record) {
 }
 
 /// The model's own account of what went wrong goes with an error about its values.
-FitOutcome run_optimiser(const fitting::FitTask& task, const source::ModelSource& source) {
+FitOutcome run_fit(const fitting::FitTask& task) {
+  const fitting::InterruptGuard guard;
   try {
-    if (task.values.given("rule")) return fitting::run_rule(task);
-    return task.minibatch != nullptr ? fitting::run_batch(task) : fitting::run_default(task);
+    FitOutcome outcome = fitting::run(task);
+    task.progress.finish();
+    return outcome;
   } catch (const DataError& error) {
-    const auto account = source.warnings_after_fit();
+    const auto account = task.source.warnings_after_fit();
     if (account.empty()) throw;
     throw DataError(fmt::format("{}; {}", error.what(), account.front()));
   }
 }
 
-FitOutcome run_fit(const Values& values, const source::ModelSource& source, const FitFolder& folder,
-                   fitting::Progress& progress, bool resume) {
-  const fitting::InterruptGuard guard;
-  FitOutcome outcome =
-      run_optimiser({source.model(), source.full_model(), source.minibatch(), source.judging_draws(),
-                     source.start(), values, folder, progress, resume},
-                    source);
-  progress.finish();
-  return outcome;
-}
-
 int finish(const Values& values, const source::ModelSource& source, const FitFolder& folder, FitRecord record,
            const FitOutcome& outcome) {
+  const FitResult& result = outcome.result;
   const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
-  fill_in(record, outcome, results::summarise(source, outcome.result.posterior, seed));
+  record.details = fitting::details(result, source);
+  fill_in(record, result, results::summarise(source, result.posterior, seed));
   for (auto& warning : source.warnings_after_fit()) record.warnings.push_back(std::move(warning));
-  results::store_fit(folder, record, outcome.result.posterior, source, outcome.trace);
+  results::store_fit(folder, record, result.posterior, source, outcome.trace);
   const bool can_go_on =
-      outcome.result.stopped == StopReason::kInterrupted || outcome.result.stopped == StopReason::kTimeLimit;
+      result.stopped == StopReason::kInterrupted || result.stopped == StopReason::kTimeLimit;
   if (!can_go_on) std::filesystem::remove(folder.checkpoint());
   if (!values.flag("quiet")) say_result(record, folder);
   say_warnings(record);
+  if (folder.has_checkpoint() && !values.flag("quiet"))
+    fmt::print(stderr, "go on with: magva fit --resume --out {}\n", folder.path().string());
   return record.trusted.value_or(false) ? kOk : kNotTrusted;
 }
 
@@ -196,13 +179,12 @@ int run_resumed(Values values) {
   progress->say(from_checkpoint ? "going on from the last checkpoint"
                                 : "there is no checkpoint: starting again");
   return finish(values, *source, folder, new_record(values, *source),
-                run_fit(values, *source, folder, *progress, from_checkpoint));
+                run_fit({*source, values, folder, *progress, from_checkpoint}));
 }
 
 void refuse_bad_options(const Values& values, const source::ModelSource& source) {
   const Index m = source.model().dimension();
-  const auto problems =
-      values.given("rule") ? fitting::rule_problems(values, m) : fitting::default_problems(values, m);
+  const auto problems = fitting::invalid_options(values, m);
   if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "; ")));
 }
 
@@ -236,7 +218,7 @@ int run_new(const Values& values) {
   folder.clear();
   return or_abandon(folder, [&] {
     results::save(record, folder.record());
-    return finish(values, *source, folder, record, run_fit(values, *source, folder, *progress, false));
+    return finish(values, *source, folder, record, run_fit({*source, values, folder, *progress, false}));
   });
 }
 

@@ -26,7 +26,7 @@ std::string duration(double seconds) {
 /// What both kinds of display say: a smoothed ELBO, and the time left at the pace so far.
 class Pace {
  public:
-  void add(const IterationView& view, const Stage& stage) {
+  void add(const FitView& view, const Stage& stage) {
     if (first_done_ < 0) {
       first_done_ = stage.done;
       first_seconds_ = view.seconds;
@@ -36,7 +36,7 @@ class Pace {
     sum_ = kMemory * sum_ + (1 - kMemory) * view.elbo;
   }
   std::string elbo() const { return weight_ > 0 ? results::elbo_text(sum_ / weight_, 2) : "not yet known"; }
-  std::string left(const IterationView& view, const Stage& stage) const {
+  std::string left(const FitView& view, const Stage& stage) const {
     const auto done = static_cast<double>(stage.done - first_done_);
     if (done <= 0) return "? left";
     const double pace = (view.seconds - first_seconds_) / done;
@@ -54,14 +54,14 @@ class Pace {
 
 class Silent final : public Progress {
  public:
-  void show(const IterationView&, const Stage&) override {}
+  void show(const FitView&, const Stage&) override {}
   void say(const std::string&) override {}
   void finish() override {}
 };
 
 class Lines final : public Progress {
  public:
-  void show(const IterationView& view, const Stage& stage) override {
+  void show(const FitView& view, const Stage& stage) override {
     pace_.add(view, stage);
     if (view.seconds < next_) return;
     next_ = view.seconds + kLineEvery;
@@ -78,7 +78,7 @@ class Lines final : public Progress {
 
 class Bar final : public Progress {
  public:
-  void show(const IterationView& view, const Stage& stage) override {
+  void show(const FitView& view, const Stage& stage) override {
     pace_.add(view, stage);
     if (view.seconds < next_) return;
     next_ = view.seconds + kBarEvery;
@@ -94,7 +94,7 @@ class Bar final : public Progress {
   }
 
  private:
-  void draw(const IterationView& view, const Stage& stage) {
+  void draw(const FitView& view, const Stage& stage) {
     const std::string facts = fmt::format(" {} {}/{}  ELBO {}  {}", stage.name, stage.done, stage.most,
                                           pace_.elbo(), pace_.left(view, stage));
     const int room = terminal::width(stderr) - static_cast<int>(facts.size()) - 3;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "algorithm1/fitter.hpp"
+#include "magva/fit.hpp"
 
 namespace magva::fitting {
 
@@ -21,7 +21,7 @@ class Progress {
  public:
   virtual ~Progress() = default;
   /// After every iteration.
-  virtual void show(const IterationView& view, const Stage& stage) = 0;
+  virtual void show(const FitView& view, const Stage& stage) = 0;
   /// A sentence in between.
   virtual void say(const std::string& sentence) = 0;
   /// Takes the bar away.

@@ -15,7 +15,7 @@ int main() {
   const std::vector<double> y = {9.8, 10.4, 10.1, 9.5, 10.9, 10.2, 9.9, 10.6};
   const double log_2pi = std::log(2 * std::numbers::pi);
 
-  const auto model = magva::lift(2, [&](magva::ConstVectorRef theta, magva::VectorRef gradient) {
+  const auto model = magva::make_model(2, [&](magva::ConstVectorRef theta, magva::VectorRef gradient) {
     const double mu = theta(0);
     const double log_sigma = theta(1);
     const double precision = std::exp(-2 * log_sigma);
@@ -38,11 +38,11 @@ int main() {
     return 1;
   }
 
-  const magva::AutoResult fit = magva::fit_auto(model);
-  std::cout << magva::words(fit.stopped) << ": mu = " << fit.posterior.mean()(0) << " +- "
+  const magva::FitResult fit = magva::fit(model);
+  std::cout << magva::to_string(fit.stopped) << ": mu = " << fit.posterior.mean()(0) << " +- "
             << fit.posterior.sd()(0) << ", log sigma = " << fit.posterior.mean()(1) << " +- "
             << fit.posterior.sd()(1) << ", ELBO = " << fit.elbo << " +- " << fit.elbo_se
             << ", k-hat = " << fit.khat << "\n";
-  for (const auto& warning : fit.warnings) std::cout << "warning: " << warning << "\n";
+  for (const auto& warning : fit.warnings) std::cout << "warning: " << warning.message << "\n";
   return fit.trusted ? 0 : 3;
 }

@@ -61,9 +61,9 @@ concept LogDensity = requires(const M m, ConstMatrixRef theta, VectorRef log_den
 
 /// A LogDensity behind the virtual interface: one virtual call a batch.
 template <LogDensity M>
-class ErasedModel final : public Model {
+class MadeModel final : public Model {
  public:
-  explicit ErasedModel(M model) : model_(std::move(model)) {}
+  explicit MadeModel(M model) : model_(std::move(model)) {}
   Index dimension() const override { return model_.dimension(); }
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                 Evaluation& evaluation) const override {
@@ -75,15 +75,15 @@ class ErasedModel final : public Model {
 };
 
 template <LogDensity M>
-ErasedModel<M> erase(M model) {
-  return ErasedModel<M>(std::move(model));
+MadeModel<M> make_model(M model) {
+  return MadeModel<M>(std::move(model));
 }
 
-/// Lifts a plain function of one theta, `double f(ConstVectorRef theta, VectorRef gradient)`.
+/// A plain function of one theta, `double f(ConstVectorRef theta, VectorRef gradient)`, as a LogDensity.
 template <class F>
-class LiftedDensity {
+class PointwiseDensity {
  public:
-  LiftedDensity(Index dimension, F f) : dimension_(dimension), f_(std::move(f)) {}
+  PointwiseDensity(Index dimension, F f) : dimension_(dimension), f_(std::move(f)) {}
   Index dimension() const { return dimension_; }
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient, Evaluation&) const {
     for (Index s = 0; s < theta.cols(); ++s) log_density(s) = f_(theta.col(s), gradient.col(s));
@@ -95,9 +95,9 @@ class LiftedDensity {
 };
 
 template <class F>
-requires std::is_invocable_r_v<double, const F&, ConstVectorRef, VectorRef> ErasedModel<LiftedDensity<F>>
-lift(Index dimension, F f) {
-  return erase(LiftedDensity<F>(dimension, std::move(f)));
+requires std::is_invocable_r_v<double, const F&, ConstVectorRef, VectorRef> MadeModel<PointwiseDensity<F>>
+make_model(Index dimension, F f) {
+  return make_model(PointwiseDensity<F>(dimension, std::move(f)));
 }
 
 }  // namespace magva

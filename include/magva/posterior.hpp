@@ -12,6 +12,10 @@ namespace magva {
 
 struct SavedPosterior;
 
+/// What a Gaussian's covariance is: diagonal, low rank plus diagonal, or any.
+enum class GaussianKind { kMeanField, kLowRank, kFullRank };
+const char* to_string(GaussianKind kind);
+
 /// N(mean, W W' + diag(residual)^2) with an m x p factor matrix W, or N(mean, L L') with a Cholesky factor L.
 ///
 /// The low-rank form is canonical: the columns of W are orthogonal, by decreasing length, and the entry of
@@ -26,6 +30,7 @@ class Gaussian {
 
   Index dimension() const { return mean_.size(); }
   bool is_dense() const { return dense_; }
+  GaussianKind kind() const;
   /// Columns of W; 0 for mean-field; m for a dense Gaussian.
   Index rank() const { return factors_.cols(); }
 

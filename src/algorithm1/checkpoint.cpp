@@ -44,11 +44,11 @@ void visit_rule(Visit& visit, Rule& rule) {
 
 template <class Visit, class Options>
 void visit_options(Visit&& visit, Options& options) {
-  visit(options.family.kind);
-  visit(options.family.rank);
-  visit(options.family.scales);
-  visit(options.family.initial_factor_scale);
-  visit(options.family.initial_residual_scale);
+  visit(options.family);
+  visit(options.rank);
+  visit(options.scales);
+  visit(options.initial_factor_scale);
+  visit(options.initial_residual_scale);
   visit_rule(visit, options.factor_rule);
   visit_rule(visit, options.mean_rule);
   visit_rule(visit, options.scale_rule);
@@ -106,7 +106,7 @@ Fitter Fitter::resume(const std::filesystem::path& checkpoint, const Model& mode
     throw DataError(
         fmt::format("cannot resume from '{}': it belongs to a model with another number of parameters",
                     checkpoint.string()));
-  FitOptions options;
+  FitterOptions options;
   visit_options(Get{in}, options);
   options.threads = threads;
   auto state = std::make_unique<State>(model, options, Whitening::none(model.dimension()),

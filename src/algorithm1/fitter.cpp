@@ -17,13 +17,13 @@ namespace {
 
 constexpr std::int64_t kGoodEvery = 100;  // iterations between copies of the blocks to fall back on
 
-const FitOptions& validated(const FitOptions& options, Index dimension) {
-  const auto problems = options.problems(dimension);
+const FitterOptions& validated(const FitterOptions& options, Index dimension) {
+  const auto problems = options.validate(dimension);
   if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "; ")));
   return options;
 }
 
-const RuleOptions& rule_for(const Block& block, const FitOptions& options) {
+const RuleOptions& rule_for(const Block& block, const FitterOptions& options) {
   if (block.name == "mu") return options.mean_rule;
   if (block.name == "d1" || block.name == "d2") return options.scale_rule;
   return options.factor_rule;
@@ -44,29 +44,13 @@ std::vector<Block> without_gradients(const std::vector<Block>& blocks) {
 
 }  // namespace
 
-const char* words(StopReason reason) {
-  switch (reason) {
-    case StopReason::kConverged:
-      return "converged";
-    case StopReason::kIterationLimit:
-      return "iteration limit";
-    case StopReason::kTimeLimit:
-      return "time limit";
-    case StopReason::kInterrupted:
-      return "interrupted";
-    case StopReason::kDiverged:
-      return "diverged";
-  }
-  return "unknown";
-}
-
-Fitter::State::State(const Model& model_, const FitOptions& options_, const Whitening& whitening_,
+Fitter::State::State(const Model& model_, const FitterOptions& options_, const Whitening& whitening_,
                      ConstVectorRef start)
     : model(model_),
       options(validated(options_, model_.dimension())),
       whitening(whitening_),
       workers(std::make_unique<Workers>(options.threads)),
-      family(make_family(options.family, model.dimension(), options.draws, options.seed, *workers)),
+      family(make_family(options.family_options(), model.dimension(), options.draws, options.seed, *workers)),
       scratch(model.make_scratch(options.draws)) {
   const Index m = model.dimension();
   if (start.size() != m || whitening.centre.size() != m || whitening.scale.size() != m)
@@ -214,10 +198,10 @@ double Fitter::State::seconds() const {
   return earlier_seconds + std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 }
 
-Fitter::Fitter(const Model& model, const FitOptions& options)
+Fitter::Fitter(const Model& model, const FitterOptions& options)
     : Fitter(model, options, Whitening::none(std::max<Index>(0, model.dimension())), model.start()) {}
 
-Fitter::Fitter(const Model& model, const FitOptions& options, const Whitening& whitening,
+Fitter::Fitter(const Model& model, const FitterOptions& options, const Whitening& whitening,
                ConstVectorRef start)
     : state_(std::make_unique<State>(model, options, whitening, start)) {}
 
@@ -239,7 +223,7 @@ IterationView Fitter::step() {
   return {s.iteration, s.evaluations, s.seconds(), s.elbo};
 }
 
-FitResult Fitter::run(const std::vector<Observer>& observers) {
+FitterResult Fitter::run(const std::vector<IterationObserver>& observers) {
   State& s = *state_;
   while (s.iteration < s.options.max_iterations) {
     const IterationView view = step();
@@ -270,13 +254,13 @@ FitResult Fitter::run(const std::vector<Observer>& observers) {
   return result(StopReason::kIterationLimit, fmt::format("{} iterations were done", s.iteration));
 }
 
-FitResult Fitter::result(StopReason reason, std::string evidence) const {
+FitterResult Fitter::result(StopReason reason, std::string stop_detail) const {
   const State& s = *state_;
   const auto& blocks = reason == StopReason::kDiverged ? s.good
                        : s.averaged > 0                ? s.average
                                                        : s.family->blocks();
   Gaussian posterior = s.family->gaussian(blocks).transformed(s.whitening.centre, s.whitening.scale);
-  return {std::move(posterior), reason,     std::move(evidence), s.iteration,
+  return {std::move(posterior), reason,     std::move(stop_detail), s.iteration,
           s.evaluations,        s.rejected, s.seconds()};
 }
 
@@ -285,8 +269,9 @@ Family& Fitter::family() {
   state_->drawn = false;
   return *state_->family;
 }
-const FitOptions& Fitter::options() const { return state_->options; }
+const FitterOptions& Fitter::options() const { return state_->options; }
 const Whitening& Fitter::whitening() const { return state_->whitening; }
 std::int64_t Fitter::iteration() const { return state_->iteration; }
+double Fitter::seconds() const { return state_->seconds(); }
 
 }  // namespace magva

@@ -9,7 +9,7 @@
 
 #include "algorithm1/options.hpp"
 #include "core/noise.hpp"
-#include "magva/model.hpp"
+#include "magva/fit.hpp"
 
 namespace magva {
 
@@ -20,9 +20,6 @@ struct Whitening {
   static Whitening none(Index dimension) { return {Vector::Zero(dimension), Vector::Ones(dimension)}; }
 };
 
-enum class StopReason { kConverged, kIterationLimit, kTimeLimit, kInterrupted, kDiverged };
-const char* words(StopReason reason);
-
 /// What an observer sees after each iteration.
 struct IterationView {
   std::int64_t iteration;             ///< 1 after the first
@@ -32,12 +29,12 @@ struct IterationView {
 };
 
 /// Called after each iteration; false stops the fit. Trace, progress, checkpoint and interrupt are observers.
-using Observer = std::function<bool(const IterationView&)>;
+using IterationObserver = std::function<bool(const IterationView&)>;
 
-struct FitResult {
+struct FitterResult {
   Gaussian posterior;  ///< of theta
   StopReason stopped;
-  std::string evidence;  ///< why, in a sentence
+  std::string stop_detail;  ///< why, in a sentence
   std::int64_t iterations;
   std::int64_t gradient_evaluations;
   std::int64_t rejected_draws;  ///< draws whose log density or gradient was not finite
@@ -47,8 +44,8 @@ struct FitResult {
 class Fitter {
  public:
   /// Throws UsageError with every fault of the options. The model must outlive the fitter.
-  Fitter(const Model& model, const FitOptions& options);
-  Fitter(const Model& model, const FitOptions& options, const Whitening& whitening, ConstVectorRef start);
+  Fitter(const Model& model, const FitterOptions& options);
+  Fitter(const Model& model, const FitterOptions& options, const Whitening& whitening, ConstVectorRef start);
   ~Fitter();
   Fitter(Fitter&&) noexcept;
   Fitter& operator=(Fitter&&) noexcept;
@@ -56,18 +53,19 @@ class Fitter {
   /// One iteration. Allocates nothing.
   IterationView step();
   /// Steps until a limit, an observer or divergence ends the run; can be called again.
-  FitResult run(const std::vector<Observer>& observers = {});
+  FitterResult run(const std::vector<IterationObserver>& observers = {});
   /// The result as it stands.
-  FitResult result(StopReason reason, std::string evidence) const;
+  FitterResult result(StopReason reason, std::string stop_detail) const;
 
   /// Multiplies all steps from here on; for drivers with schedules of their own.
   void set_step_scale(double scale);
   /// The blocks may be changed between iterations, for starts and restarts. Ask for it after the last step:
   /// the next draws may have been made already, and are made anew then.
   Family& family();
-  const FitOptions& options() const;
+  const FitterOptions& options() const;
   const Whitening& whitening() const;
   std::int64_t iteration() const;
+  double seconds() const;  ///< with those of the runs that were resumed
 
   void save(const std::filesystem::path& checkpoint) const;
   /// Continues a saved run: to the same bits as one that was not interrupted.

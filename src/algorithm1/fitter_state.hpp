@@ -7,7 +7,7 @@
 namespace magva {
 
 struct Fitter::State {
-  State(const Model& model, const FitOptions& options, const Whitening& whitening, ConstVectorRef start);
+  State(const Model& model, const FitterOptions& options, const Whitening& whitening, ConstVectorRef start);
 
   class Sweeps;
 
@@ -29,7 +29,7 @@ struct Fitter::State {
   double seconds() const;
 
   const Model& model;
-  FitOptions options;
+  FitterOptions options;
   Whitening whitening;
   bool whitened = false;  // false where it changes nothing
   double whitening_log_det = 0;

@@ -4,7 +4,7 @@
 
 namespace magva {
 
-std::vector<std::string> FitOptions::problems(Index dimension) const {
+std::vector<std::string> FitterOptions::validate(Index dimension) const {
   std::vector<std::string> found;
   const auto require = [&](bool fine, const char* field, auto value, std::string_view rule) {
     if (!fine) found.push_back(fmt::format("{} is {} and must be {}", field, value, rule));
@@ -14,18 +14,18 @@ std::vector<std::string> FitOptions::problems(Index dimension) const {
   };
 
   require(dimension > 0, "the model's dimension", dimension, "positive");
-  require(family.rank >= 0, "rank", family.rank, "0 or more");
-  const bool has_rank = family.kind != FamilyKind::kMeanField && family.kind != FamilyKind::kFullRank;
+  require(rank >= 0, "rank", rank, "0 or more");
+  const bool has_rank = family != FamilyKind::kMeanField && family != FamilyKind::kFullRank;
   if (has_rank)
-    require(family.rank <= dimension, "rank", family.rank,
+    require(rank <= dimension, "rank", rank,
             fmt::format("at most {}, the number of parameters", dimension));
-  require(family.initial_factor_scale > 0 && family.initial_factor_scale < 1e100, "initial_factor_scale",
-          family.initial_factor_scale, "positive");
-  require(family.initial_residual_scale > 0 && family.initial_residual_scale < 1e100,
-          "initial_residual_scale", family.initial_residual_scale, "positive");
-  append(factor_rule.problems("factor_rule"));
-  append(mean_rule.problems("mean_rule"));
-  append(scale_rule.problems("scale_rule"));
+  require(initial_factor_scale > 0 && initial_factor_scale < 1e100, "initial_factor_scale",
+          initial_factor_scale, "positive");
+  require(initial_residual_scale > 0 && initial_residual_scale < 1e100,
+          "initial_residual_scale", initial_residual_scale, "positive");
+  append(factor_rule.validate("factor_rule"));
+  append(mean_rule.validate("mean_rule"));
+  append(scale_rule.validate("scale_rule"));
   require(draws >= 1 && draws <= 1'000'000, "draws", draws, "between 1 and 1000000");
   if (antithetic) require(draws % 2 == 0, "draws", draws, "even where draws are antithetic");
   require(average_last >= 0 && average_last <= 1, "average_last", average_last, "between 0 and 1");

@@ -88,7 +88,7 @@ SmoothedWeights smooth_weights(ConstVectorRef log_weights) {
 
 double pareto_khat(ConstVectorRef log_weights) { return smooth_weights(log_weights).khat; }
 
-std::string khat_words(double khat) {
+std::string describe_khat(double khat) {
   if (khat < .5) return "good: the Gaussian covers the posterior, and importance weights can correct it";
   if (khat < .7) return "usable: importance weights can correct the Gaussian, with more draws";
   if (khat <= 1)

@@ -1,5 +1,3 @@
-#include "assess/resample.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,32 +6,36 @@
 #include <vector>
 
 #include "assess/pareto.hpp"
+#include "core/evaluator.hpp"
 #include "core/noise.hpp"
-#include "fit/constants.hpp"
 #include "magva/error.hpp"
 
 namespace magva {
 
 namespace {
 
+constexpr Index kPoolDraws = 10;  // in the pool, per draw returned
+
 // Exponential of rate 1 from two normals: half the squared radius.
 double exponential(const Matrix& normals, Index i) { return .5 * normals.col(i).squaredNorm(); }
 
 }  // namespace
 
-Matrix importance_resample(Evaluator& evaluator, const Gaussian& q, Index count, std::uint64_t seed) {
-  const Index pool = constants::kResamplePool * count;
+Matrix importance_resample(const Model& model, const Gaussian& q, Index count, std::uint64_t seed,
+                           int threads) {
+  Evaluator evaluator(model, choose_threads(threads, model));
+  const Index pool = kPoolDraws * count;
   const Matrix theta = q.draws(pool, seed);
   Vector log_density(pool);
   Matrix gradient(q.dimension(), pool);
   evaluator.evaluate(theta, log_density, gradient);
   const SmoothedWeights weights = smooth_weights(log_density - q.log_density(theta));
-  if (!(weights.khat <= constants::kDoubtfulKhat))
+  if (!(weights.khat <= kDoubtfulKhat))
     throw DataError(
         fmt::format("cannot resample: k-hat is {:.2f}, above {}, so that the weights rest on a few draws; "
                     "use the draws of the "
                     "Gaussian, or a richer model or rank",
-                    weights.khat, constants::kDoubtfulKhat));
+                    weights.khat, kDoubtfulKhat));
   const double largest = std::exp(weights.log_weights.maxCoeff());
   if (largest * static_cast<double>(count) > 1)
     throw DataError(

@@ -5,11 +5,24 @@
 
 #include <cmath>
 
-#include "fit/constants.hpp"
-
 namespace magva {
 
 namespace {
+
+/// Tails are probed at kTailRadii radii of which the first, in sds, is kFirstTailRadius and each next is
+/// twice as far.
+constexpr int kTailRadii = 4;
+constexpr double kFirstTailRadius = 16;
+/// Principal axes and coordinates, at most, along which they are probed.
+constexpr Index kTailFactors = 16;
+constexpr Index kTailCoordinates = 128;
+/// A change of less than this many nats over a doubled radius is none.
+constexpr double kFlatNats = .05;
+/// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power
+/// law.
+constexpr double kHeavyGrowth = 1.5;
+/// A log density that has fallen by more than this at the last radius has light tails in all but name.
+constexpr double kLightFall = 100;
 
 struct Axis {
   Vector direction;  // one sd long
@@ -31,13 +44,13 @@ std::vector<Axis> axes(const Model& model, const Gaussian& q) {
   std::vector<Axis> out;
   if (q.rank() > 0) {
     const Matrix wide = q.is_dense() ? principal_axes(q.factors()) : q.factors();
-    for (Index j = 0; j < std::min<Index>(wide.cols(), constants::kTailFactors); ++j)
+    for (Index j = 0; j < std::min<Index>(wide.cols(), kTailFactors); ++j)
       out.push_back({wide.col(j), fmt::format("the Gaussian's principal axis {}", j + 1)});
   }
   // Coordinates are probed with their conditional sds, so that a strong correlation does not hide a flat
   // direction.
   const Vector sd = q.sd();
-  const Index stride = std::max<Index>(1, m / constants::kTailCoordinates);
+  const Index stride = std::max<Index>(1, m / kTailCoordinates);
   for (Index i = 0; i < m; i += stride)
     out.push_back({sd(i) * Vector::Unit(m, i), "parameter " + model.parameter_name(i)});
   return out;
@@ -45,18 +58,18 @@ std::vector<Axis> axes(const Model& model, const Gaussian& q) {
 
 // Falls of the log density at the radii, from the mean.
 TailKind classify(const double* fall) {
-  for (int k = 0; k < constants::kTailRadii; ++k)
+  for (int k = 0; k < kTailRadii; ++k)
     if (!std::isfinite(fall[k])) return TailKind::kLight;  // beyond the support, or beyond all numbers
-  if (fall[constants::kTailRadii - 1] > constants::kLightFall) return TailKind::kLight;
+  if (fall[kTailRadii - 1] > kLightFall) return TailKind::kLight;
   // Radii double: a power law falls by equal amounts, an exponential by doubling ones. A density that rises
   // somewhere on the way, as in a funnel, tells nothing.
   bool flat = true;
   bool heavy = true;
-  for (int k = 2; k < constants::kTailRadii; ++k) {
+  for (int k = 2; k < kTailRadii; ++k) {
     const double last = fall[k] - fall[k - 1];
     const double before = fall[k - 1] - fall[k - 2];
-    flat = flat && std::abs(last) < constants::kFlatNats;
-    heavy = heavy && last > 0 && before > 0 && last < constants::kHeavyGrowth * before;
+    flat = flat && std::abs(last) < kFlatNats;
+    heavy = heavy && last > 0 && before > 0 && last < kHeavyGrowth * before;
   }
   return flat ? TailKind::kImproper : heavy ? TailKind::kHeavy : TailKind::kLight;
 }
@@ -68,24 +81,29 @@ TailReport probe_tails(Evaluator& evaluator, const Gaussian& q) {
   Vector at_mean(m);
   const double centre = evaluator.evaluate(q.mean(), at_mean);
   TailReport report;
-  constexpr Index kColumns = 2 * constants::kTailRadii;
+  constexpr Index kColumns = 2 * kTailRadii;
   for (const Axis& axis : axes(evaluator.model(), q)) {
     Matrix theta(m, kColumns);
     for (Index side = 0; side < 2; ++side)
-      for (Index k = 0; k < constants::kTailRadii; ++k)
-        theta.col(side * constants::kTailRadii + k) =
-            q.mean() + (side == 0 ? 1 : -1) * constants::kFirstTailRadius *
+      for (Index k = 0; k < kTailRadii; ++k)
+        theta.col(side * kTailRadii + k) =
+            q.mean() + (side == 0 ? 1 : -1) * kFirstTailRadius *
                            std::ldexp(1, static_cast<int>(k)) * axis.direction;
     Vector log_density(kColumns);
     Matrix gradient(m, kColumns);
     evaluator.evaluate(theta, log_density, gradient);
     const Vector fall = centre - log_density.array();
     for (Index side = 0; side < 2; ++side) {
-      const TailKind kind = classify(fall.data() + side * constants::kTailRadii);
+      const TailKind kind = classify(fall.data() + side * kTailRadii);
       if (kind > report.kind) report = {kind, axis.name};
     }
   }
   return report;
+}
+
+TailReport probe_tails(const Model& model, const Gaussian& q, int threads) {
+  Evaluator evaluator(model, choose_threads(threads, model));
+  return probe_tails(evaluator, q);
 }
 
 }  // namespace magva

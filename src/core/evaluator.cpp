@@ -1,30 +1,50 @@
 #include "core/evaluator.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
-
-#include "fit/constants.hpp"
+#include <thread>
 
 namespace magva {
 
 namespace {
 constexpr Index kBatchNumbers = 1 << 21;  // numbers in the largest batch of draws: 16 MiB
 constexpr Index kMaxColumns = 256;
+/// A batch takes at most so many seconds, or so many times what one gradient takes: where a pass over the data is
+/// what costs, a few draws cost no more than one.
+constexpr double kBatchSeconds = .1;
+constexpr double kBatchGradients = 1.5;
+/// Two evaluations at one point may differ by this share: sums in any order do.
+constexpr double kRoundingNoise = 1e-9;
+/// One gradient must take so many seconds for threads to gain more than their coordination costs.
+constexpr double kWorthThreads = 5e-5;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 }  // namespace
 
-Evaluator::Evaluator(const Model& model, int threads)
+Evaluator::Evaluator(const Model& model, int threads, Control* control, double cost)
     : model_(model),
       workers_(threads),
-      columns_(std::clamp<Index>(kBatchNumbers / std::max<Index>(1, model.dimension()), 8, kMaxColumns)),
-      scratch_(model.make_scratch(columns_)) {}
+      control_(control),
+      cost_(cost),
+      most_columns_(std::clamp<Index>(kBatchNumbers / std::max<Index>(1, model.dimension()), 8, kMaxColumns)),
+      columns_(most_columns_),
+      scratch_(model.make_scratch(most_columns_)) {}
 
 void Evaluator::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient) {
-  for (Index first = 0; first < theta.cols(); first += columns_) {
+  if (control_ != nullptr) control_->spend(cost_ * static_cast<double>(theta.cols()));
+  for (Index first = 0; first < theta.cols();) {
+    if (control_ != nullptr) control_->poll();
     const Index count = std::min(columns_, theta.cols() - first);
     Evaluation evaluation{*scratch_, workers_, calls_};
+    const double begin = now();
     model_.evaluate(theta.middleCols(first, count), log_density.segment(first, count),
                     gradient.middleCols(first, count), evaluation);
+    if (control_ != nullptr) adapt_batch(count, now() - begin);
+    first += count;
   }
   ++calls_;
   evaluations_ += theta.cols();
@@ -36,6 +56,21 @@ void Evaluator::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef 
   }
 }
 
+// What a model returns for a draw does not depend on the others in its batch: neither does a fit on these sizes.
+void Evaluator::adapt_batch(Index columns, double seconds) {
+  if (columns == 1) {
+    const bool first = one_column_ == 0;
+    one_column_ = first ? seconds : std::min(one_column_, seconds);
+    if (first)
+      columns_ = std::clamp<Index>(static_cast<Index>(std::min(kBatchSeconds / seconds, 1e6)), 1, most_columns_);
+  }
+  const double limit = std::max(kBatchSeconds, kBatchGradients * one_column_);
+  if (columns > 1 && seconds > limit)
+    columns_ = std::max<Index>(1, columns / 2);
+  else if (columns == columns_ && 2 * seconds <= limit + one_column_)
+    columns_ = std::min(2 * columns_, most_columns_);
+}
+
 double Evaluator::evaluate(ConstVectorRef theta, VectorRef gradient) {
   Vector log_density(1);
   Matrix column(theta.size(), 1);
@@ -44,22 +79,34 @@ double Evaluator::evaluate(ConstVectorRef theta, VectorRef gradient) {
   return log_density(0);
 }
 
-void Evaluator::restore(std::int64_t evaluations, std::int64_t rejected, std::uint64_t calls) {
-  evaluations_ = evaluations;
-  rejected_ = rejected;
-  calls_ = calls;
-}
-
 bool is_stochastic(Evaluator& evaluator, ConstVectorRef at) {
   Vector one(at.size());
   Vector other(at.size());
   const double first = evaluator.evaluate(at, one);
   const double second = evaluator.evaluate(at, other);
   if (!std::isfinite(first) || !std::isfinite(second)) return false;
-  const auto differ = [](double difference, double size) {
-    return difference > constants::kRoundingNoise * (1 + size);
-  };
+  const auto differ = [](double difference, double size) { return difference > kRoundingNoise * (1 + size); };
   return differ(std::abs(first - second), std::abs(first)) || differ((one - other).norm(), one.norm());
+}
+
+int choose_threads(int requested, const Model& model) {
+  if (requested > 0) return requested;
+  const auto most = static_cast<int>(std::thread::hardware_concurrency());
+  if (most <= 1) return 1;
+  Workers alone(1);
+  const auto scratch = model.make_scratch(1);
+  Evaluation evaluation{*scratch, alone};
+  const Matrix theta = model.start();
+  Vector log_density(1);
+  Matrix gradient(theta.rows(), 1);
+  double seconds = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < 2 && seconds > kWorthThreads; ++k) {  // the first may have memory to fetch
+    const double begin = now();
+    model.evaluate(theta, log_density, gradient, evaluation);
+    seconds = std::min(seconds, now() - begin);
+    if (seconds > 100 * kWorthThreads) break;
+  }
+  return seconds > kWorthThreads ? most : 1;
 }
 
 }  // namespace magva

@@ -1,17 +1,22 @@
 #pragma once
-// A model with the memory and threads to evaluate it: batches of any size, counted.
+// A model with the memory and threads to evaluate it: batches of any size, counted, and cut so that a fit can be
+// ended soon.
 #include <cstdint>
 
+#include "core/control.hpp"
 #include "magva/model.hpp"
 
 namespace magva {
 
 class Evaluator {
  public:
-  Evaluator(const Model& model, int threads);
+  Evaluator(const Model& model, int threads) : Evaluator(model, threads, nullptr, 1) {}
+  /// Asks the control, where there is one, before each batch. `cost`: of one evaluation, in gradients of the
+  /// whole model.
+  Evaluator(const Model& model, int threads, Control* control, double cost = 1);
 
   /// Log densities and gradients at the columns of theta. A draw that the model cannot evaluate has a log
-  /// density of -infinity and a gradient of zeros.
+  /// density of -infinity and a gradient of zeros. Throws Stopped where the fit must end.
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient);
   /// At one point; the log density.
   double evaluate(ConstVectorRef theta, VectorRef gradient);
@@ -19,16 +24,21 @@ class Evaluator {
   const Model& model() const { return model_; }
   Index dimension() const { return model_.dimension(); }
   Workers& workers() { return workers_; }
+  Control* control() const { return control_; }
   std::int64_t evaluations() const { return evaluations_; }
   std::int64_t rejected() const { return rejected_; }
-  /// Names the next minibatch; a resumed fit sets it back.
-  std::uint64_t calls() const { return calls_; }
-  void restore(std::int64_t evaluations, std::int64_t rejected, std::uint64_t calls);
 
  private:
+  /// The time that a batch may take, and how many columns that is.
+  void adapt_batch(Index columns, double seconds);
+
   const Model& model_;
   Workers workers_;
-  Index columns_;  // the largest batch that the model sees
+  Control* control_;
+  double cost_;
+  Index most_columns_;  // that the scratch memory is made for
+  Index columns_;       // of the next batch, at most
+  double one_column_ = 0;  // seconds for a batch of one; 0 before there was any
   std::unique_ptr<Scratch> scratch_;
   std::int64_t evaluations_ = 0;
   std::int64_t rejected_ = 0;
@@ -38,5 +48,8 @@ class Evaluator {
 /// Whether two evaluations at one point differ, as they do where the model works on minibatches; by more than
 /// rounding, which differs where a model adds up in any order.
 bool is_stochastic(Evaluator& evaluator, ConstVectorRef at);
+
+/// `requested` threads; for 0 the machine's where the model takes long enough to gain from them.
+int choose_threads(int requested, const Model& model);
 
 }  // namespace magva

@@ -2,31 +2,13 @@
 // A variational family: how the noise becomes draws, and what the ELBO's gradient is in each of its blocks.
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "magva/algorithm1.hpp"
 #include "magva/posterior.hpp"
 #include "rule/block.hpp"
 
 namespace magva {
-
-enum class FamilyKind { kMeanField, kVafc, kStiefel, kGrassmann, kFixedRank, kFullRank };
-
-const char* name(FamilyKind kind);
-FamilyKind parse_family(std::string_view text);
-
-/// How the scales d1 and d2 are stored: themselves, of either sign, as in the paper; or their logarithms.
-enum class ScaleCoordinates { kPlain, kLog };
-
-/// Which estimate of the ELBO's gradient is formed from the draws.
-enum class Estimator {
-  kEntropy,  ///< the paper's: model gradient by the draws, entropy in closed form
-  kPath,     ///< path derivative ('sticking the landing', Roeder, Wu & Duvenaud 2017): noise vanishes as q ->
-             ///< posterior
-};
-
-const char* name(Estimator estimator);
-Estimator parse_estimator(std::string_view text);
 
 /// A family with factors, which makes their gradient and its draws some rows at a time: the factors' update
 /// lets it do so while it has these rows in cache.

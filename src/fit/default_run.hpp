@@ -1,26 +1,22 @@
 #pragma once
-// One run of the default, phase by phase.
-#include <chrono>
+// One run of the default, stage by stage: search -> curvature -> best Gaussian for the quadratic -> refinement ->
+// assessment.
 #include <vector>
 
-#include "fit/fit_auto.hpp"
+#include "assess/assess.hpp"
 #include "refine/refinement.hpp"
 #include "search/curvature.hpp"
 #include "search/starts.hpp"
 
 namespace magva {
 
-class AutoRun {
+class DefaultRun {
  public:
-  AutoRun(const Model& model, const AutoOptions& options, const std::vector<AutoObserver>& observers);
-  AutoResult run();
+  DefaultRun(const Model& model, const FitOptions& options, const std::vector<Observer>& observers);
+  FitResult run();
 
  private:
-  /// Tells the observers; false where the run must end, with `stopped_` and `evidence_` saying why.
-  bool go_on(const char* phase, std::int64_t iteration, double elbo);
-  double seconds() const;
-  std::int64_t evaluation_limit() const;
-  double tolerance() const;
+  void stop(StopReason reason, std::string detail);
 
   // candidates.cpp
   std::vector<Candidate> find_candidates(const std::vector<Vector>& points);
@@ -35,22 +31,19 @@ class AutoRun {
   std::unique_ptr<Covariance> start_without_curvature() const;
   void settle_rank(const Candidate& candidate);
 
-  // auto_run.cpp
+  // default_run.cpp
   Refinement race(std::vector<Candidate> candidates);
   void refine(Refinement& refinement);
   /// Refines from other factors, where there are any to try, and keeps the best.
   void try_other_factors(Refinement& best);
   bool ran_away(const Gaussian& q);
-
-  // trust.cpp
-  AutoResult judge(const Refinement& best);
-  void compare_with_rivals(const Gaussian& best, double elbo);
+  void compare_with_rivals(const Gaussian& best, Assessment& assessment);
+  FitResult finish(const Gaussian& q, std::int64_t iterations);
 
   const Model& model_;
-  AutoOptions options_;
-  const std::vector<AutoObserver>& observers_;
+  const FitOptions& options_;
+  Control control_;
   Evaluator evaluator_;
-  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 
   Index rank_ = 0;
   std::vector<RankStep> rank_path_;
@@ -58,12 +51,10 @@ class AutoRun {
   std::vector<Refinement> rivals_;
   Vector first_sd_;
   std::optional<CurvatureSketch> sketch_;
+  std::optional<Gaussian> fallback_;  // what is known before there is a refinement
 
-  bool over_ = false;  // nothing more may be evaluated for the fit
   StopReason stopped_ = StopReason::kIterationLimit;
-  std::string evidence_;
-  std::vector<std::string> warnings_;
-  bool trusted_ = true;
+  std::string stop_detail_;
 };
 
 }  // namespace magva

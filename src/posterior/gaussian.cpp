@@ -31,6 +31,23 @@ void make_canonical(Matrix& w) {
 
 }  // namespace
 
+const char* to_string(GaussianKind kind) {
+  switch (kind) {
+    case GaussianKind::kMeanField:
+      return "mean-field";
+    case GaussianKind::kLowRank:
+      return "low-rank";
+    case GaussianKind::kFullRank:
+      return "full-rank";
+  }
+  return "unknown";
+}
+
+GaussianKind Gaussian::kind() const {
+  if (dense_) return GaussianKind::kFullRank;
+  return rank() == 0 ? GaussianKind::kMeanField : GaussianKind::kLowRank;
+}
+
 Gaussian Gaussian::low_rank(Vector mean, Matrix factors, Vector residual_sd) {
   if (factors.rows() != mean.size() || residual_sd.size() != mean.size())
     throw UsageError("a low-rank Gaussian needs a mean, factors and residual sds with as many rows");

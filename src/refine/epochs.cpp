@@ -124,7 +124,7 @@ void Refinement::State::end_epoch() {
     const double drift = kl_divergence(here->gaussian(now.mean), before->gaussian(previous.mean));
     if (drift < constants::kDriftShare * tolerance + constants::kDriftNoise * (floor + previous_floor)) {
       status = RefinementStatus::kConverged;
-      evidence = fmt::format(
+      stop_detail = fmt::format(
           "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs "
           "{:.3g}, and the "
           "averages of two runs of iterations differ by {:.3g}; promised is {:.3g}",
@@ -139,7 +139,7 @@ void Refinement::State::end_epoch() {
   restart_epoch();
 }
 
-std::string Refinement::window_words() const {
+std::string Refinement::describe_window() const {
   const State& s = *state_;
   return fmt::format(
       "with {} pairs of draws an iteration, a noise-free step would gain {:.3g} (+- {:.2g}) nats for the "

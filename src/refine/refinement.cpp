@@ -205,7 +205,7 @@ void Refinement::step() {
   ++s.iteration;
   if (!s.mean.allFinite() || !std::isfinite(s.covariance->log_determinant())) {
     s.status = RefinementStatus::kDiverged;
-    s.evidence = "the mean or the covariance stopped being finite";
+    s.stop_detail = "the mean or the covariance stopped being finite";
   }
 }
 
@@ -217,7 +217,7 @@ Refinement::Refinement(Refinement&&) noexcept = default;
 Refinement& Refinement::operator=(Refinement&&) noexcept = default;
 
 RefinementStatus Refinement::status() const { return state_->status; }
-const std::string& Refinement::evidence() const { return state_->evidence; }
+const std::string& Refinement::stop_detail() const { return state_->stop_detail; }
 double Refinement::elbo() const { return state_->elbo; }
 std::int64_t Refinement::iterations() const { return state_->iteration; }
 Index Refinement::pairs() const { return state_->pairs; }

@@ -35,7 +35,7 @@ class Refinement {
   void step();
   RefinementStatus status() const;
   /// Why it ended, in a sentence.
-  const std::string& evidence() const;
+  const std::string& stop_detail() const;
   /// The best Gaussian so far: averaged iterates where there are any.
   Gaussian posterior() const;
   /// A refinement from other factors than those that this one has settled on, where they promise more: a
@@ -46,7 +46,7 @@ class Refinement {
   std::int64_t iterations() const;
   Index pairs() const;
   /// The signal that is left, its noise, and the noise floor of the last window, in nats.
-  std::string window_words() const;
+  std::string describe_window() const;
 
  private:
   struct State;

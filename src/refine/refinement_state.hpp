@@ -94,7 +94,7 @@ struct Refinement::State {
   int returns = 0;
   double elbo;
   RefinementStatus status = RefinementStatus::kRunning;
-  std::string evidence;
+  std::string stop_detail;
 
   PairBatch batch;
   Vector last_mean_step;

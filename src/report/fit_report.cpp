@@ -35,7 +35,7 @@ Table facts(const FitRecord& r) {
   add("Data", fmt::format("{}: {} rows, {} columns", r.data.file, r.data.rows, r.data.columns));
   add("Family", fmt::format("{}, rank {}", r.family, r.rank));
   add("ELBO", fmt::format("{} (standard error {})", number(r.elbo, 2), number(r.elbo_se, 3)));
-  if (r.khat) add("k-hat", fmt::format("{:.2f}: {}", *r.khat, khat_words(*r.khat)));
+  if (r.khat) add("k-hat", fmt::format("{:.2f}: {}", *r.khat, describe_khat(*r.khat)));
   add("Stopped", fmt::format("{}: {}", r.stopped, r.evidence));
   add("Effort", fmt::format("{} iterations, {} gradient evaluations, {:.1f} s", r.iterations,
                             r.gradient_evaluations, r.seconds));

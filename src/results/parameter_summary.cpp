@@ -5,8 +5,6 @@
 #include <limits>
 #include <numeric>
 
-#include "assess/pareto.hpp"
-#include "fitting/log_densities.hpp"
 
 namespace magva::results {
 
@@ -46,17 +44,6 @@ std::vector<double> row(const Matrix& values, Index i) {
   return out;
 }
 
-std::optional<Reweighted> reweighted(const source::ModelSource& source,
-                                     const std::vector<source::Quantity>& quantities,
-                                     const Gaussian& posterior, const Matrix& theta, const Matrix& values) {
-  const Vector log_weights =
-      fitting::log_densities(source.full_model(), theta, 1) - posterior.log_density(theta);
-  if (!log_weights.array().isFinite().any()) return std::nullopt;
-  std::vector<std::string> names;
-  for (const auto& quantity : quantities) names.push_back(quantity.name);
-  return most_reweighted(names, values, smooth_weights(log_weights).log_weights.array().exp().matrix());
-}
-
 }  // namespace
 
 double quantile(const std::vector<double>& sorted, double probability) {
@@ -78,7 +65,6 @@ PosteriorSummary summarise(const source::ModelSource& source, const Gaussian& po
     const Matrix theta = posterior.draws(out.draws, seed);
     values = source.report(theta, seed);
     out.failed = (values.array() * 0).colwise().sum().isNaN().count();
-    out.reweighted = reweighted(source, quantities, posterior, theta, values);
   }
   for (std::size_t i = 0; i < quantities.size(); ++i) {
     const auto& [name, coordinate] = quantities[i];

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "magva/posterior.hpp"
-#include "results/reweighted.hpp"
 #include "source/model_source.hpp"
 
 namespace magva::results {
@@ -19,8 +18,6 @@ struct PosteriorSummary {
   std::vector<ParameterSummary> parameters;
   Index draws = 0;   ///< from which those that are no coordinates were computed; 0 where all are
   Index failed = 0;  ///< draws that the model could not report
-  /// What the weights of those draws change most.
-  std::optional<Reweighted> reweighted;
 };
 
 /// Coordinates of theta have exact Gaussian marginals; everything else is summarised from draws.

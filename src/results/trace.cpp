@@ -24,7 +24,7 @@ void write_row(std::ostream& out, const TraceRow& row) {
 
 }  // namespace
 
-void Trace::add(const IterationView& view) {
+void Trace::add(const FitView& view) {
   if (pending_ == 0) current_.elbo = 0;
   ++pending_;
   current_.iteration = view.iteration;

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "algorithm1/fitter.hpp"
+#include "magva/fit.hpp"
 
 namespace magva::results {
 
@@ -23,7 +23,7 @@ class Trace {
   /// For a run of at most this many iterations.
   explicit Trace(std::int64_t iterations) : stride_((iterations + kMostRows - 1) / kMostRows) {}
 
-  void add(const IterationView& view);
+  void add(const FitView& view);
   /// Whether the last iteration ended a row: then all that was added is in the rows.
   bool at_row_end() const { return pending_ == 0; }
   const std::vector<TraceRow>& rows() const { return rows_; }

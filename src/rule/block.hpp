@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/tall_skinny.hpp"
-#include "rule/options.hpp"
+#include "magva/algorithm1.hpp"
 
 namespace magva {
 

@@ -1,4 +1,4 @@
-#include "rule/options.hpp"
+#include "magva/algorithm1.hpp"
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::vector<std::string> RuleOptions::problems(std::string_view field) const {
+std::vector<std::string> RuleOptions::validate(std::string_view field) const {
   std::vector<std::string> found;
   const auto require = [&](bool fine, const char* member, double value, const char* rule) {
     if (!fine) found.push_back(fmt::format("{}.{} is {} and must be {}", field, member, value, rule));

@@ -3,16 +3,17 @@
 
 #include "core/noise.hpp"
 #include "fit/constants.hpp"
+#include "core/elbo.hpp"
 #include "fit/default_run.hpp"
 #include "search/rank_path.hpp"
 
 namespace magva {
 
-double AutoRun::hopeless_nats() const {
+double DefaultRun::hopeless_nats() const {
   return constants::kHopelessNats * static_cast<double>(10 + model_.dimension());
 }
 
-void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::vector<Candidate>& found) {
+void DefaultRun::add_candidate(const ModeSearch& search, std::size_t index, std::vector<Candidate>& found) {
   if (model_.dimension() > constants::kDenseDimension) {
     found.push_back({search.end, std::nullopt, search.converged, index});
     return;
@@ -45,7 +46,7 @@ void AutoRun::add_candidate(const ModeSearch& search, std::size_t index, std::ve
 }
 
 // The curvature of a mode found before makes later searches short.
-ModeSearch AutoRun::search_from(ConstVectorRef point, const std::vector<Candidate>& found) {
+ModeSearch DefaultRun::search_from(ConstVectorRef point, const std::vector<Candidate>& found) {
   const int iterations = model_.dimension() <= constants::kDenseDimension ? constants::kRoughModeIterations
                                                                           : constants::kModeIterations;
   for (const Candidate& candidate : found)
@@ -56,7 +57,7 @@ ModeSearch AutoRun::search_from(ConstVectorRef point, const std::vector<Candidat
 
 // Where the curvature is sketched a race would cost more than it tells. A search that ended hopelessly low
 // has found no mode, whatever it says: rounding stops it where the log density is beyond all measure.
-void AutoRun::keep_one(std::vector<Candidate>& found) const {
+void DefaultRun::keep_one(std::vector<Candidate>& found) const {
   const auto highest = std::max_element(
       found.begin(), found.end(),
       [](const Candidate& a, const Candidate& b) { return a.centre.log_density < b.centre.log_density; });
@@ -67,14 +68,14 @@ void AutoRun::keep_one(std::vector<Candidate>& found) const {
   found = {std::move(*first)};
 }
 
-std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& points) {
+std::vector<Candidate> DefaultRun::find_candidates(const std::vector<Vector>& points) {
   std::vector<Candidate> found;
   for (std::size_t i = 0; i < points.size() && found.size() < constants::kMostCandidates; ++i) {
-    if (!go_on("mode search", static_cast<std::int64_t>(i), std::numeric_limits<double>::quiet_NaN()) &&
-        !found.empty())
-      break;
+    control_.enter(Phase::kSearch);
+    control_.report(static_cast<std::int64_t>(i), std::numeric_limits<double>::quiet_NaN());
     const ModeSearch search = search_from(points[i], found);
     reports_.push_back({search.end.log_density, search.converged, std::numeric_limits<double>::quiet_NaN()});
+    control_.enter(Phase::kCurvature);
     add_candidate(search, i, found);
   }
   if (found.empty()) {  // no curvature anywhere: the start itself, with whatever scale the refinement finds
@@ -90,7 +91,7 @@ std::vector<Candidate> AutoRun::find_candidates(const std::vector<Vector>& point
   return found;
 }
 
-void AutoRun::settle_rank(const Candidate& candidate) {
+void DefaultRun::settle_rank(const Candidate& candidate) {
   const Index m = model_.dimension();
   if (m > constants::kDenseDimension) {
     const Index most = std::min(options_.rank.value_or(constants::kFirstSketched), constants::kMostSketched);
@@ -113,7 +114,7 @@ void AutoRun::settle_rank(const Candidate& candidate) {
   rank_path_ = std::move(choice.path);
 }
 
-std::unique_ptr<Covariance> AutoRun::start_covariance(const Candidate& candidate) {
+std::unique_ptr<Covariance> DefaultRun::start_covariance(const Candidate& candidate) {
   const Index m = model_.dimension();
   if (candidate.curvature) {
     if (rank_ >= m) return make_full_rank(*candidate.curvature);
@@ -138,7 +139,7 @@ std::unique_ptr<Covariance> AutoRun::start_covariance(const Candidate& candidate
   return make_low_rank(std::move(factors), sd, std::nullopt);
 }
 
-void AutoRun::fit_scale(ConstVectorRef mean, Covariance& covariance) {
+void DefaultRun::fit_scale(ConstVectorRef mean, Covariance& covariance) {
   double best = -std::numeric_limits<double>::infinity();
   double chosen = 1;
   for (const double scale : constants::kStartScales) {
@@ -154,7 +155,7 @@ void AutoRun::fit_scale(ConstVectorRef mean, Covariance& covariance) {
   covariance.scale(chosen);
 }
 
-std::unique_ptr<Covariance> AutoRun::start_without_curvature() const {
+std::unique_ptr<Covariance> DefaultRun::start_without_curvature() const {
   const Index m = model_.dimension();
   const Vector sd = Vector::Constant(m, constants::kBlindSd);
   if (rank_ >= m) return make_full_rank(Matrix(sd.cwiseAbs2().cwiseInverse().asDiagonal()));

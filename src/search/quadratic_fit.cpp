@@ -116,7 +116,7 @@ Matrix QuadraticFitter::eigenvectors(ConstVectorRef residual_sd, Index rank) con
 QuadraticFit QuadraticFitter::climb(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
   if (factors.cols() == 0) return mean_field();
   const Objective objective(precision_, conditional_sd_, factors.cols());
-  const auto model = lift(objective.dimension(), objective);
+  const auto model = make_model(objective.dimension(), objective);
   Evaluator evaluator(model, 1);
   Vector at = objective.coordinates(factors, residual_sd);
   double value = 0;

@@ -2,7 +2,7 @@
 // How many factors pay: from the curvature, before any refinement.
 #include <vector>
 
-#include "fit/fit_auto.hpp"
+#include "magva/fit.hpp"
 #include "search/curvature.hpp"
 #include "search/quadratic_fit.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "assess/elbo.hpp"
+#include "core/elbo.hpp"
 #include "core/noise.hpp"
 #include "fit/constants.hpp"
 #include "magva/error.hpp"

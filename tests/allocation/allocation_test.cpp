@@ -61,7 +61,7 @@ class NoAllocation : public testing::TestWithParam<Size> {};
 
 TEST_P(NoAllocation, PerIterationInAnyFamilyRuleOrEstimator) {
   const auto [m, p, draws, threads] = GetParam();
-  const auto model = lift(m, [](ConstVectorRef theta, VectorRef gradient) {
+  const auto model = make_model(m, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta;
     return -.5 * theta.squaredNorm();
   });
@@ -72,9 +72,9 @@ TEST_P(NoAllocation, PerIterationInAnyFamilyRuleOrEstimator) {
           RuleKind::kAdadeltaGuarded, RuleKind::kRmspropStable, RuleKind::kAdadeltaStable, RuleKind::kAdam})
       for (const Estimator estimator : {Estimator::kEntropy, Estimator::kPath}) {
         if (family == FamilyKind::kFullRank && m > 1000) continue;
-        FitOptions options;
-        options.family.kind = family;
-        options.family.rank = p;
+        FitterOptions options;
+        options.family = family;
+        options.rank = p;
         options.draws = draws;
         options.threads = threads;
         options.estimator = estimator;

@@ -6,7 +6,7 @@
 
 #include "core/noise.hpp"
 #include "fit/constants.hpp"
-#include "fit/fit_auto.hpp"
+#include "magva/fit.hpp"
 
 namespace magva {
 namespace {
@@ -23,15 +23,15 @@ TEST(FitAutoLarge, FindsTheFactorsOfAGaussian) {
   Vector sd(kSize);
   for (Index i = 0; i < kSize; ++i) sd(i) = std::pow(10., 3. * static_cast<double>(i) / kSize - 1.5);
   const Gaussian posterior = Gaussian::low_rank(sd, sd.asDiagonal() * factors, sd);
-  const auto model = lift(kSize, [&](ConstVectorRef theta, VectorRef gradient) {
+  const auto model = make_model(kSize, [&](ConstVectorRef theta, VectorRef gradient) {
     gradient = -posterior.solve(theta - posterior.mean());
     return posterior.log_density(theta)(0);
   });
-  AutoOptions options;
-  options.elbo_draws = 100;
+  FitOptions options;
+  options.diagnostic_draws = 100;
   options.starts = 1;
-  const AutoResult result = fit_auto(model, options);
-  EXPECT_EQ(result.stopped, StopReason::kConverged) << result.evidence;
+  const FitResult result = fit(model, options);
+  EXPECT_EQ(result.stopped, StopReason::kConverged) << result.stop_detail;
   EXPECT_EQ(result.posterior.rank(), kRank);
   EXPECT_LT(kl_divergence(result.posterior, posterior), promise(kSize));
 }
@@ -49,7 +49,7 @@ class Blocks {
   explicit Blocks(double common) : common_(common) {}
 
   auto model() const {
-    return lift(kSize, [common = common_](ConstVectorRef theta, VectorRef gradient) {
+    return make_model(kSize, [common = common_](ConstVectorRef theta, VectorRef gradient) {
       double sum = -.5 * theta.squaredNorm() / kPrior;
       gradient = -theta / kPrior;
       const double shared = common * theta.sum();
@@ -119,13 +119,13 @@ class Blocks {
   double common_;
 };
 
-AutoResult mean_field(const Blocks& blocks, std::int64_t evaluations) {
-  AutoOptions options;
+FitResult mean_field(const Blocks& blocks, std::int64_t evaluations) {
+  FitOptions options;
   options.rank = 0;
   options.starts = 1;
-  options.elbo_draws = 100;
+  options.diagnostic_draws = 100;
   options.max_evaluations = evaluations;
-  return fit_auto(blocks.model(), options);
+  return fit(blocks.model(), options);
 }
 
 void expect_as_promised(const Blocks& blocks, const Gaussian& found) {
@@ -138,8 +138,8 @@ void expect_as_promised(const Blocks& blocks, const Gaussian& found) {
 // their own noise, and Lanczos iteration sees but one eigenvector.
 TEST(FitAutoLarge, MeanFieldIsWithinThePromiseWhereRowsCorrelateManyCoefficients) {
   const Blocks blocks(0);
-  const AutoResult result = mean_field(blocks, 100'000);
-  EXPECT_EQ(result.stopped, StopReason::kConverged) << result.evidence;
+  const FitResult result = mean_field(blocks, 100'000);
+  EXPECT_EQ(result.stopped, StopReason::kConverged) << result.stop_detail;
   expect_as_promised(blocks, result.posterior);
 }
 

@@ -1,22 +1,22 @@
 #include <gtest/gtest.h>
 
-#include "fit/fit_auto.hpp"
+#include "magva/fit.hpp"
 #include "magva/error.hpp"
 #include "targets.hpp"
 
 namespace magva {
 namespace {
 
-bool warns_of(const AutoResult& result, const std::string& words) {
+bool warns_of(const FitResult& result, const std::string& words) {
   for (const auto& warning : result.warnings)
-    if (warning.find(words) != std::string::npos) return true;
+    if (warning.message.find(words) != std::string::npos) return true;
   return false;
 }
 
 // The posterior is Gaussian and normalised: the family's best ELBO is exactly 0, and at the optimum the
 // ELBO's noise is 0.
 TEST(FitAuto, FindsAGaussianWhoseScalesDifferByAMillion) {
-  const AutoResult result = fit_auto(targets::chain(7));
+  const FitResult result = fit(targets::chain(7));
   EXPECT_EQ(result.stopped, StopReason::kConverged);
   EXPECT_TRUE(result.trusted);
   EXPECT_NEAR(result.elbo, 0, .1);
@@ -29,9 +29,9 @@ TEST(FitAuto, FindsAGaussianWhoseScalesDifferByAMillion) {
 }
 
 TEST(FitAuto, MeanFieldOfAGaussianIsWithinThePromise) {
-  AutoOptions options;
+  FitOptions options;
   options.rank = 0;
-  const AutoResult result = fit_auto(targets::chain(5), options);
+  const FitResult result = fit(targets::chain(5), options);
   EXPECT_EQ(result.stopped, StopReason::kConverged);
   // KL(q || p) of the best mean-field q: (sum log precision diagonal - log |precision|)/2, with unit sds.
   const double r = .95;
@@ -46,7 +46,7 @@ TEST(FitAuto, MeanFieldOfAGaussianIsWithinThePromise) {
 // than half of it.
 TEST(FitAuto, AFitThatRunsOutOfGradientsReturnsAnAverageWithoutMostOfTheNoise) {
   constexpr Index kSize = 100;
-  const auto model = lift(kSize, [](ConstVectorRef theta, VectorRef gradient) {
+  const auto model = make_model(kSize, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = 1 - theta.array().exp();
     return (theta.array() - theta.array().exp()).sum();
   });
@@ -55,55 +55,55 @@ TEST(FitAuto, AFitThatRunsOutOfGradientsReturnsAnAverageWithoutMostOfTheNoise) {
     return (mean.array() - (mean.array() + .5 * variance).exp() + sd.array().log()).sum();
   };
   const double best = elbo(Vector::Constant(kSize, -.5), Vector::Ones(kSize));
-  AutoOptions options;
+  FitOptions options;
   options.rank = 0;
   options.starts = 1;
-  options.elbo_draws = 100;
+  options.diagnostic_draws = 100;
   options.max_evaluations = 5000;
   for (options.seed = 1; options.seed <= 8; ++options.seed) {
-    const AutoResult result = fit_auto(model, options);
+    const FitResult result = fit(model, options);
     EXPECT_EQ(result.stopped, StopReason::kIterationLimit);
     EXPECT_LT(best - elbo(result.posterior.mean(), result.posterior.residual_sd()), .12) << options.seed;
   }
 }
 
 TEST(FitAuto, HeavyTailsAreNotTrusted) {
-  const AutoResult result = fit_auto(targets::student(4));
+  const FitResult result = fit(targets::student(4));
   EXPECT_FALSE(result.trusted);
   EXPECT_TRUE(warns_of(result, "heavy tails"));
 }
 
 TEST(FitAuto, SeveralModesAreNotTrusted) {
-  const AutoResult result = fit_auto(targets::two_modes(2, 3));
+  const FitResult result = fit(targets::two_modes(2, 3));
   EXPECT_FALSE(result.trusted);
   EXPECT_TRUE(warns_of(result, "several modes"));
 }
 
 TEST(FitAuto, AnImproperPosteriorIsNotTrusted) {
-  const AutoResult result = fit_auto(targets::improper());
+  const FitResult result = fit(targets::improper());
   EXPECT_FALSE(result.trusted);
   EXPECT_TRUE(warns_of(result, "improper"));
 }
 
 TEST(FitAuto, SeparatedDataWithoutAPriorAreNotTrusted) {
-  const AutoResult result = fit_auto(targets::separable());
+  const FitResult result = fit(targets::separable());
   EXPECT_FALSE(result.trusted);
   EXPECT_FALSE(result.warnings.empty());
 }
 
 // The best Gaussian for this funnel is known from long runs: ELBO -1.92.
 TEST(FitAuto, AFunnelIsFittedWhereItsMassIs) {
-  const AutoResult result = fit_auto(targets::funnel(10));
+  const FitResult result = fit(targets::funnel(10));
   EXPECT_GT(result.elbo, -2.3);
   EXPECT_FALSE(result.trusted && result.khat > .7 && result.warnings.empty());
 }
 
 TEST(FitAuto, TheSameSeedGivesTheSameBitsForAnyNumberOfThreads) {
-  AutoOptions options;
+  FitOptions options;
   options.max_evaluations = 3000;
-  const AutoResult one = fit_auto(targets::chain(6), options);
+  const FitResult one = fit(targets::chain(6), options);
   options.threads = 2;
-  const AutoResult two = fit_auto(targets::chain(6), options);
+  const FitResult two = fit(targets::chain(6), options);
   EXPECT_EQ(one.posterior.mean(), two.posterior.mean());
   EXPECT_EQ(one.posterior.factors(), two.posterior.factors());
   EXPECT_EQ(one.elbo, two.elbo);
@@ -111,28 +111,28 @@ TEST(FitAuto, TheSameSeedGivesTheSameBitsForAnyNumberOfThreads) {
 
 TEST(FitAuto, AnObserverInterruptsAndTheResultStands) {
   int calls = 0;
-  const AutoResult result = fit_auto(
-      targets::student(3), {}, {[&](const AutoView& view) { return ++calls < 30 || view.iteration == 0; }});
+  const FitResult result = fit(
+      targets::student(3), {}, {[&](const FitView& view) { return ++calls < 30 || view.iteration == 0; }});
   EXPECT_EQ(result.stopped, StopReason::kInterrupted);
   EXPECT_FALSE(result.trusted);
   EXPECT_TRUE(result.posterior.mean().allFinite());
 }
 
 TEST(FitAuto, ADensityThatIsFiniteNowhereIsRefused) {
-  const auto nowhere = lift(2, [](ConstVectorRef, VectorRef gradient) {
+  const auto nowhere = make_model(2, [](ConstVectorRef, VectorRef gradient) {
     gradient.setZero();
     return -std::numeric_limits<double>::infinity();
   });
-  EXPECT_THROW(fit_auto(nowhere), DataError);
+  EXPECT_THROW(fit(nowhere), DataError);
 }
 
 TEST(FitAuto, EveryFaultOfTheOptionsIsNamedAtOnce) {
-  AutoOptions options;
+  FitOptions options;
   options.starts = 0;
   options.rank = -1;
-  options.threads = 0;
-  EXPECT_EQ(options.problems(3).size(), 3U);
-  EXPECT_THROW(fit_auto(targets::student(3), options), UsageError);
+  options.threads = -1;
+  EXPECT_EQ(options.validate(3).size(), 3U);
+  EXPECT_THROW(fit(targets::student(3), options), UsageError);
 }
 
 }  // namespace

@@ -21,11 +21,11 @@ Target two_factors(Index m) {
   return {10 * test::random_matrix(m, 1, 4).cwiseProduct(s), s.asDiagonal() * correlation * s.asDiagonal()};
 }
 
-FitOptions path_options(FamilyKind kind, Index rank) {
-  FitOptions options;
-  options.family.kind = kind;
-  options.family.rank = rank;
-  options.family.scales = ScaleCoordinates::kLog;
+FitterOptions path_options(FamilyKind kind, Index rank) {
+  FitterOptions options;
+  options.family = kind;
+  options.rank = rank;
+  options.scales = ScaleCoordinates::kLog;
   options.estimator = Estimator::kPath;
   options.draws = 10;
   options.antithetic = true;
@@ -40,7 +40,7 @@ FitOptions path_options(FamilyKind kind, Index rank) {
   return options;
 }
 
-void expect_recovered(const Target& target, const FitResult& result, const char* label) {
+void expect_recovered(const Target& target, const FitterResult& result, const char* label) {
   const Gaussian& q = result.posterior;
   Matrix sigma = q.factors() * q.factors().transpose();
   if (!q.is_dense()) sigma += Matrix(q.residual_sd().cwiseAbs2().asDiagonal());
@@ -52,7 +52,7 @@ void expect_recovered(const Target& target, const FitResult& result, const char*
 
 // log h - log q is constant where q is the posterior: the ELBO of fresh draws is the log evidence, with a
 // standard error that reflects what little is left.
-void expect_elbo(const Model& model, const FitResult& result, double log_evidence, const char* label) {
+void expect_elbo(const Model& model, const FitterResult& result, double log_evidence, const char* label) {
   constexpr Index kDraws = 1000;
   const Matrix theta = result.posterior.draws(kDraws, 99);
   Vector log_h(kDraws);
@@ -77,7 +77,7 @@ TEST(GaussianTarget, IsRecoveredByEveryFamilyThatContainsIt) {
        {std::pair{FamilyKind::kStiefel, 2}, std::pair{FamilyKind::kVafc, 2},
         std::pair{FamilyKind::kFixedRank, 2}, std::pair{FamilyKind::kFullRank, 0}}) {
     Fitter fitter(model, path_options(kind, rank), whitening, whitening.centre);
-    const FitResult result = fitter.run();
+    const FitterResult result = fitter.run();
     expect_recovered(target, result, name(kind));
     expect_elbo(model, result, -12.5, name(kind));
   }
@@ -88,7 +88,7 @@ TEST(GaussianTarget, UnitFactorsAreRecoveredByGrassmann) {
   Target target{test::random_matrix(8, 1, 6), b * b.transpose()};
   target.covariance.diagonal().array() += .3;
   const auto model = test::gaussian_target(target.mean, target.covariance, 3);
-  const FitResult result = Fitter(model, path_options(FamilyKind::kGrassmann, 2)).run();
+  const FitterResult result = Fitter(model, path_options(FamilyKind::kGrassmann, 2)).run();
   expect_recovered(target, result, "grassmann");
   expect_elbo(model, result, 3, "grassmann");
 }
@@ -96,7 +96,7 @@ TEST(GaussianTarget, UnitFactorsAreRecoveredByGrassmann) {
 TEST(GaussianTarget, IndependentCoordinatesAreRecoveredByMeanField) {
   Target target{test::random_matrix(8, 1, 6), Matrix(Vector::LinSpaced(8, .01, 4).asDiagonal())};
   const auto model = test::gaussian_target(target.mean, target.covariance, 0);
-  const FitResult result = Fitter(model, path_options(FamilyKind::kMeanField, 0)).run();
+  const FitterResult result = Fitter(model, path_options(FamilyKind::kMeanField, 0)).run();
   expect_recovered(target, result, "mean-field");
   expect_elbo(model, result, 0, "mean-field");
 }

@@ -11,9 +11,9 @@ namespace {
 
 /// Full rank with the path estimator: its noise vanishes at a Gaussian posterior, so only the optimiser's
 /// error is left.
-FitOptions exact_for_gaussians() {
-  FitOptions options;
-  options.family.kind = FamilyKind::kFullRank;
+FitterOptions exact_for_gaussians() {
+  FitterOptions options;
+  options.family = FamilyKind::kFullRank;
   options.estimator = Estimator::kPath;
   options.factor_rule = options.mean_rule = options.scale_rule = rule_defaults(RuleKind::kAdam);
   options.factor_rule.step = options.mean_rule.step = options.scale_rule.step = .05;

@@ -14,7 +14,7 @@ inline double log_normal(double x, double mean, double sd) {
 
 /// Normalised: its best ELBO is 0. Sds from 1e-3 to 1e3; neighbours have correlation .95.
 inline auto chain(Index m) {
-  return lift(m, [m](ConstVectorRef theta, VectorRef gradient) {
+  return make_model(m, [m](ConstVectorRef theta, VectorRef gradient) {
     double sum = 0;
     gradient.setZero();
     double last = 0;
@@ -39,7 +39,7 @@ inline auto chain(Index m) {
 
 /// Independent Student t with 3 degrees of freedom.
 inline auto student(Index m) {
-  return lift(m, [](ConstVectorRef theta, VectorRef gradient) {
+  return make_model(m, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -4 * theta.array() / (3 + theta.array().square());
     return -2 * (theta.array().square() / 3).log1p().sum();
   });
@@ -47,7 +47,7 @@ inline auto student(Index m) {
 
 /// Two normals at +-(distance, ..., distance), with equal weights.
 inline auto two_modes(Index m, double distance) {
-  return lift(m, [distance](ConstVectorRef theta, VectorRef gradient) {
+  return make_model(m, [distance](ConstVectorRef theta, VectorRef gradient) {
     const double a = -.5 * (theta.array() - distance).square().sum();
     const double b = -.5 * (theta.array() + distance).square().sum();
     const double top = std::max(a, b);
@@ -60,7 +60,7 @@ inline auto two_modes(Index m, double distance) {
 
 /// Flat in its last coordinate.
 inline auto improper() {
-  return lift(3, [](ConstVectorRef theta, VectorRef gradient) {
+  return make_model(3, [](ConstVectorRef theta, VectorRef gradient) {
     gradient << -theta(0) + (theta(1) - theta(0)), -(theta(1) - theta(0)), 0;
     return -.5 * theta(0) * theta(0) - .5 * (theta(1) - theta(0)) * (theta(1) - theta(0));
   });
@@ -68,7 +68,7 @@ inline auto improper() {
 
 /// Logistic regression without a prior on perfectly separated data.
 inline auto separable() {
-  return lift(2, [](ConstVectorRef theta, VectorRef gradient) {
+  return make_model(2, [](ConstVectorRef theta, VectorRef gradient) {
     double sum = 0;
     gradient.setZero();
     for (int side = -1; side <= 1; side += 2)
@@ -85,7 +85,7 @@ inline auto separable() {
 
 /// Neal's funnel, centred: the density has no top, and its narrow end no mass.
 inline auto funnel(Index m) {
-  return lift(m, [m](ConstVectorRef theta, VectorRef gradient) {
+  return make_model(m, [m](ConstVectorRef theta, VectorRef gradient) {
     const double v = theta(0);
     double sum = log_normal(v, 0, 3);
     gradient(0) = -v / 9;

@@ -20,7 +20,7 @@ inline Matrix random_matrix(Index rows, Index cols, std::uint64_t seed) {
 inline auto gaussian_target(const Vector& mean, const Matrix& covariance, double log_evidence) {
   const Matrix precision = covariance.inverse();
   const double constant = log_evidence - .5 * std::log((2 * std::numbers::pi * covariance).determinant());
-  return lift(mean.size(), [=](ConstVectorRef theta, VectorRef gradient) {
+  return make_model(mean.size(), [=](ConstVectorRef theta, VectorRef gradient) {
     gradient = precision * (mean - theta);
     return constant + .5 * gradient.dot(theta - mean);
   });
@@ -28,7 +28,7 @@ inline auto gaussian_target(const Vector& mean, const Matrix& covariance, double
 
 /// Logistic regression with labels +-1 and N(0, v) priors.
 inline auto logistic_target(const Matrix& x, const Vector& y, double v) {
-  return lift(x.cols(), [=](ConstVectorRef theta, VectorRef gradient) {
+  return make_model(x.cols(), [=](ConstVectorRef theta, VectorRef gradient) {
     const double m = static_cast<double>(theta.size());
     double log_h = -.5 * theta.squaredNorm() / v - m / 2 * std::log(2 * std::numbers::pi * v);
     gradient = -theta / v;

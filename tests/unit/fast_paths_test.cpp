@@ -237,13 +237,13 @@ TEST(GradientPanels, GiveTheStepOfTheStoredGradient) {
 /// An iteration does all it can with the rows that the factors' update has in cache: the updates of mu and
 /// d2, and the next draws. Here, one block after the other. The largest m is written past the caches.
 void expect_iterations_by_blocks(FamilyKind kind, RuleKind rule, Index m, Index rank) {
-  const auto model = lift(m, [](ConstVectorRef theta, VectorRef gradient) {
+  const auto model = make_model(m, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta.array() - theta.array().cube();
     return -.5 * theta.squaredNorm() - .25 * theta.array().square().square().sum();
   });
-  FitOptions options;
-  options.family.kind = kind;
-  options.family.rank = rank;
+  FitterOptions options;
+  options.family = kind;
+  options.rank = rank;
   options.factor_rule = rule_defaults(rule);
   options.draws = 2;
   options.threads = 2;

@@ -136,7 +136,7 @@ TEST(RuleOptions, ReportEveryFault) {
   options.step = -1;
   options.decay = 2;
   options.epsilon = 0;
-  EXPECT_EQ(options.problems("rule").size(), 3U);
+  EXPECT_EQ(options.validate("rule").size(), 3U);
   EXPECT_THROW(parse_rule("adamm"), UsageError);
 }
 

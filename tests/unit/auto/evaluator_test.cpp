@@ -10,7 +10,7 @@ namespace {
 
 /// A normal log density whose every second evaluation is off by `jitter`.
 auto jittery(double jitter) {
-  return lift(
+  return make_model(
       3, [jitter, calls = std::make_shared<std::atomic<int>>(0)](ConstVectorRef theta, VectorRef gradient) {
         const double factor = ++*calls % 2 == 0 ? 1 + jitter : 1;
         gradient = -factor * theta;

@@ -117,8 +117,8 @@ TEST(Slang, ReachesTheDenseOptimum) {
   for (int t = 0; t < 20000; ++t) slang.step();
 
   const auto model = test::logistic_target(Matrix(x), 2 * y.array() - 1, options.prior_variance);
-  FitOptions dense;
-  dense.family.kind = FamilyKind::kFullRank;
+  FitterOptions dense;
+  dense.family = FamilyKind::kFullRank;
   dense.mean_rule = dense.factor_rule = rule_defaults(RuleKind::kAdam);
   dense.estimator = Estimator::kPath;
   dense.draws = 10;

@@ -1,9 +1,11 @@
-#include "refine/fit_batch.hpp"
 
 #include <Eigen/Cholesky>
 #include <cmath>
 
 #include "magva/error.hpp"
+#include "magva/fit.hpp"
+#include "magva/minibatch.hpp"
+#include "models/anchored_minibatch.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva::testing {
@@ -34,9 +36,9 @@ Problem linear_problem(Index rows, Index cols) {
 TEST(FitBatch, FindsTheExactPosteriorOfALinearRegression) {
   const Problem problem = linear_problem(20000, 6);
   const Minibatch model(problem.full, {400, 1, 1});
-  BatchOptions options;
-  options.start.elbo_draws = 1000;
-  const AutoResult result = fit_batch(model, options);
+  FitOptions options;
+  options.diagnostic_draws = 1000;
+  const FitResult result = fit(model, options);
   EXPECT_EQ(result.stopped, StopReason::kIterationLimit);
   EXPECT_TRUE(result.trusted);
   // Adam's last steps leave less than a fiftieth of a posterior sd; a plain minibatch of these rows says no
@@ -53,23 +55,24 @@ TEST(FitBatch, FindsTheExactPosteriorOfALinearRegression) {
   EXPECT_LE(result.elbo, evidence + 4 * result.elbo_se);
 }
 
-TEST(FitBatch, IsWhatFitAutoAsksForWhereGradientsAreNoisy) {
-  const Minibatch model(linear_problem(200, 3).full, {20, 1, 1});
+TEST(FitBatch, ANoisyLogDensityThatIsNoMinibatchIsRefused) {
+  const Minibatch minibatch(linear_problem(200, 3).full, {20, 1, 1});
+  const AnchoredMinibatch noisy(minibatch, {Vector::Zero(3), 0, Vector::Zero(3)});
   try {
-    fit_auto(model);
+    fit(noisy);
     FAIL() << "a minibatch was fitted as if it were the whole model";
   } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("fit_batch"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("Minibatch"), std::string::npos);
   }
 }
 
 TEST(FitBatch, CountsGradientsByTheRowsTheyRead) {
   const Problem problem = linear_problem(20000, 4);
   const Minibatch model(problem.full, {200, 1, 1});
-  BatchOptions options;
-  options.iterations = 100;
-  options.start.elbo_draws = 100;
-  const AutoResult result = fit_batch(model, options);
+  FitOptions options;
+  options.max_iterations = 100;
+  options.diagnostic_draws = 100;
+  const FitResult result = fit(model, options);
   // 100 iterations of 9 draws on a hundredth of the rows are 9 full gradients. Two to eight passes of 9 draws
   // and the last one, and the sample's fit, far below 20,000 gradients on a fiftieth of the rows, come on
   // top.
@@ -81,11 +84,11 @@ TEST(FitBatch, CountsGradientsByTheRowsTheyRead) {
 TEST(FitBatch, StopsWhenTold) {
   const Problem problem = linear_problem(5000, 4);
   const Minibatch model(problem.full, {100, 1, 1});
-  BatchOptions options;
-  options.start.elbo_draws = 100;
-  const AutoResult result =
-      fit_batch(model, options, {[](const AutoView& view) {
-                  return std::string_view(view.phase) != "refinement" || view.iteration < 5;
+  FitOptions options;
+  options.diagnostic_draws = 100;
+  const FitResult result =
+      fit(model, options, {[](const FitView& view) {
+                  return view.phase != Phase::kRefinement || view.iteration < 5;
                 }});
   EXPECT_EQ(result.stopped, StopReason::kInterrupted);
   EXPECT_EQ(result.iterations, 5);
@@ -94,9 +97,9 @@ TEST(FitBatch, StopsWhenTold) {
 
 TEST(FitBatch, RefusesOptionsThatCannotBeMeant) {
   const Minibatch model(linear_problem(100, 2).full, {10, 1, 1});
-  BatchOptions options;
-  options.draws = 3;
-  EXPECT_THROW(fit_batch(model, options), UsageError);
+  FitOptions options;
+  options.minibatch.draws = 3;
+  EXPECT_THROW(fit(model, options), UsageError);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 /// log h = -sum_i i x_i^4 / 4 - x_0 x_2, with an error of that size in the derivative by x_2.
 auto quartic(double mistake) {
-  return lift(4, [mistake](ConstVectorRef x, VectorRef gradient) {
+  return make_model(4, [mistake](ConstVectorRef x, VectorRef gradient) {
     double value = -x(0) * x(2);
     for (Index i = 0; i < 4; ++i) {
       value -= static_cast<double>(i) * std::pow(x(i), 4) / 4.0;
@@ -43,7 +43,7 @@ TEST(CheckGradient, NamesTheWrongCoordinate) {
 }
 
 TEST(CheckGradient, SaysWhereThereIsNothingToCheck) {
-  const auto outside = lift(1, [](ConstVectorRef x, VectorRef gradient) {
+  const auto outside = make_model(1, [](ConstVectorRef x, VectorRef gradient) {
     gradient(0) = 0.0;
     return std::log(x(0));
   });
@@ -54,7 +54,7 @@ TEST(CheckGradient, SaysWhereThereIsNothingToCheck) {
 }
 
 TEST(CheckGradient, WorksNextToTheEdgeOfTheSupport) {
-  const auto logarithm = lift(1, [](ConstVectorRef x, VectorRef gradient) {
+  const auto logarithm = make_model(1, [](ConstVectorRef x, VectorRef gradient) {
     gradient(0) = 1.0 / x(0);
     return std::log(x(0));
   });

@@ -100,13 +100,13 @@ TEST(MirroredDraws, GiveTheFitOfPlainOnesAlsoWhereDrawsAreRejected) {
   const Regression model = logistic_regression(data);
   for (const double limit : {std::numeric_limits<double>::infinity(), .8})
     for (const Estimator estimator : {Estimator::kEntropy, Estimator::kPath}) {
-      FitOptions options;
+      FitterOptions options;
       options.draws = 2 * kPairs;
       options.antithetic = true;
       options.estimator = estimator;
       options.max_iterations = 50;
-      const FitResult plain = Fitter(Plain(model, limit), options).run();
-      const FitResult shared = Fitter(Shared(model, limit), options).run();
+      const FitterResult plain = Fitter(Plain(model, limit), options).run();
+      const FitterResult shared = Fitter(Shared(model, limit), options).run();
       EXPECT_EQ(shared.rejected_draws, plain.rejected_draws);
       EXPECT_EQ(plain.rejected_draws > 0, std::isfinite(limit));
       EXPECT_LT((shared.posterior.mean() - plain.posterior.mean()).norm(), 1e-9);

@@ -1,4 +1,4 @@
-#include "results/reweighted.hpp"
+#include "assess/reweighted.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/noise.hpp"
 
-namespace magva::results {
+namespace magva {
 namespace {
 
 Matrix normals(Index rows, Index draws) {
@@ -48,4 +48,4 @@ TEST(Reweighted, ValuesThatAreNotFiniteAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace magva::results
+}  // namespace magva

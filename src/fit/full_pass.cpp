@@ -1,4 +1,4 @@
-#include "refine/full_pass.hpp"
+#include "fit/full_pass.hpp"
 
 #include <limits>
 

@@ -4,8 +4,6 @@
 #include <set>
 
 #include "assess/pareto.hpp"
-#include "assess/resample.hpp"
-#include "assess/tails.hpp"
 #include "magva/error.hpp"
 #include "statistical/targets.hpp"
 
@@ -53,13 +51,12 @@ TEST(Pareto, NoFiniteWeightIsAnError) {
 }
 
 TEST(Resample, DrawsAreDistinctAndNearerToThePosterior) {
-  const auto model = lift(1, [](ConstVectorRef theta, VectorRef gradient) {
+  const auto model = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta;
     return -.5 * theta(0) * theta(0);
   });
-  Evaluator evaluator(model, 1);
   const Gaussian wide = Gaussian::low_rank(Vector::Constant(1, .3), Matrix(1, 0), Vector::Constant(1, 1.3));
-  const Matrix draws = importance_resample(evaluator, wide, 1000, 3);
+  const Matrix draws = importance_resample(model, wide, 1000, 3);
   EXPECT_EQ(std::set<double>(draws.data(), draws.data() + draws.size()).size(), 1000U);
   // Standard errors for 1000 draws: .032 of the mean, .022 of the sd; four of them, and the flattening of one
   // in ten.
@@ -69,25 +66,23 @@ TEST(Resample, DrawsAreDistinctAndNearerToThePosterior) {
 
 TEST(Resample, RefusesWhereTheWeightsRestOnAFewDraws) {
   const auto model = targets::student(3);
-  Evaluator evaluator(model, 1);
   const Gaussian narrow = Gaussian::low_rank(Vector::Zero(3), Matrix(3, 0), Vector::Constant(3, .3));
-  EXPECT_THROW(importance_resample(evaluator, narrow, 500, 1), DataError);
+  EXPECT_THROW(importance_resample(model, narrow, 500, 1), DataError);
 }
 
 TEST(Tails, AreToldApart) {
   const Gaussian q3 = Gaussian::low_rank(Vector::Zero(3), Matrix(3, 0), Vector::Ones(3));
   const auto kind = [](const Model& model, const Gaussian& q) {
-    Evaluator evaluator(model, 1);
-    return probe_tails(evaluator, q).kind;
+    return probe_tails(model, q).kind;
   };
   EXPECT_EQ(kind(targets::student(3), q3), TailKind::kHeavy);
   EXPECT_EQ(kind(targets::improper(), q3), TailKind::kImproper);
-  const auto normal = lift(3, [](ConstVectorRef theta, VectorRef gradient) {
+  const auto normal = make_model(3, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta;
     return -.5 * theta.squaredNorm();
   });
   EXPECT_EQ(kind(normal, q3), TailKind::kLight);
-  const auto laplace = lift(3, [](ConstVectorRef theta, VectorRef gradient) {
+  const auto laplace = make_model(3, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta.cwiseSign();
     return -theta.cwiseAbs().sum();
   });

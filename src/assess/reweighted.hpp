@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "magva/types.hpp"
+#include "magva/model.hpp"
+#include "magva/posterior.hpp"
 
-namespace magva::results {
+namespace magva {
 
 /// A quantity whose mean or sd the weights put elsewhere.
 struct Reweighted {
@@ -18,12 +19,14 @@ struct Reweighted {
   double difference() const;
 };
 
-/// The quantity with the largest difference. `values`: a row a quantity, a column a draw; `weights` sum to 1.
-/// Nothing where a weight or every value is not finite.
+/// The quantity with the largest difference. `values`: one row per quantity, one column per draw; `weights` sum
+/// to 1. Nothing where a weight or every value is not finite.
 std::optional<Reweighted> most_reweighted(const std::vector<std::string>& names, const Matrix& values,
                                           ConstVectorRef weights);
 
-/// Above this, an sd that is a third off, a fit's summaries are not to be trusted.
-inline constexpr double kMostReweighted = .3;
+/// The same for the coordinates of theta, whose own moments are known: `weights` are those of the draws by which
+/// an ELBO is estimated with this seed.
+std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, std::uint64_t seed,
+                                          ConstVectorRef weights, Workers& workers);
 
-}  // namespace magva::results
+}  // namespace magva

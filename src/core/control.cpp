@@ -1,0 +1,89 @@
+#include "core/control.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace magva {
+
+namespace {
+constexpr double kTellEvery = .1;  // seconds
+}  // namespace
+
+Control::Control(const Limits& limits, const std::vector<Observer>& observers)
+    : limits_(limits),
+      observers_(observers),
+      view_{Phase::kSearch, 0, 0, 0, std::numeric_limits<double>::quiet_NaN()} {}
+
+double Control::seconds_here() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+}
+
+// Sums of fractions are off by their rounding.
+std::int64_t Control::evaluations() const { return static_cast<std::int64_t>(std::ceil(spent_ - 1e-6)); }
+
+void Control::enter(Phase phase) {
+  view_.phase = phase;
+  view_.iteration = 0;
+}
+
+void Control::stop(StopReason reason, std::string detail) {
+  stopped_ = true;
+  reason_ = reason;
+  detail_ = std::move(detail);
+  throw Stopped{};
+}
+
+void Control::report(std::int64_t iteration, double elbo) {
+  view_.iteration = iteration;
+  view_.elbo = elbo;
+  if (!stopped_) tell_observers();
+  check_time();
+  if (iteration >= limits_.iterations &&
+      (view_.phase == Phase::kRefinement || view_.phase == Phase::kIterations))
+    stop(StopReason::kIterationLimit, fmt::format("{} iterations were done without convergence", iteration));
+}
+
+void Control::spend(double gradients) {
+  if (!stopped_ && view_.phase != Phase::kAssessment && evaluations() >= limits_.evaluations)
+    stop(StopReason::kIterationLimit,
+         fmt::format("{} gradients were evaluated without convergence", evaluations()));
+  spent_ += gradients;
+}
+
+void Control::poll() {
+  if (!stopped_ && seconds_here() >= last_told_ + kTellEvery) tell_observers();
+  check_time();
+}
+
+void Control::tell_observers() {
+  last_told_ = seconds_here();
+  view_.seconds = seconds();
+  view_.gradient_evaluations = evaluations();
+  bool go_on = true;
+  for (const auto& observer : observers_) go_on = observer(view_) && go_on;
+  if (!go_on)
+    stop(StopReason::kInterrupted, fmt::format("interrupted during the {} after {} gradients",
+                                               to_string(view_.phase), evaluations()));
+}
+
+void Control::check_time() {
+  const double now = seconds_here();
+  if (stopped_) {
+    if (now >= granted_until_) throw Stopped{};
+    return;
+  }
+  if (now >= limits_.seconds)
+    stop(StopReason::kTimeLimit,
+         fmt::format("{} seconds were over during the {} after {} gradients", limits_.seconds,
+                     to_string(view_.phase), evaluations()));
+}
+
+bool Control::begin_assessment(double hurried) {
+  enter(Phase::kAssessment);
+  if (stopped_ && reason_ == StopReason::kIterationLimit) stopped_ = false;
+  if (stopped_) granted_until_ = seconds_here() + hurried;
+  return stopped_;
+}
+
+}  // namespace magva

@@ -1,0 +1,104 @@
+// Algorithm 1 behind fit(): a Fitter with its checkpoints, and the assessment of what it returns.
+#include "fit/algorithm1_run.hpp"
+
+#include "algorithm1/fitter.hpp"
+#include "fit/runs.hpp"
+
+namespace magva {
+
+namespace {
+
+/// Saves a fitter when that is due.
+class Checkpoints {
+ public:
+  Checkpoints(const std::optional<CheckpointOptions>& options, const Fitter& fitter)
+      : options_(options), fitter_(fitter) {}
+
+  void save_when_due(double seconds) {
+    if (!options_) return;
+    if (!next_) next_ = seconds + options_->every;
+    if (seconds < *next_ || (options_->before_saving && !options_->before_saving())) return;
+    fitter_.save(options_->path);
+    next_ = seconds + options_->every;
+  }
+
+  void save() const {
+    if (!options_) return;
+    if (options_->before_saving) options_->before_saving();
+    fitter_.save(options_->path);
+  }
+
+ private:
+  const std::optional<CheckpointOptions>& options_;
+  const Fitter& fitter_;
+  std::optional<double> next_;
+};
+
+Fitter make_fitter(const Model& model, const FitOptions& options, int threads) {
+  if (options.checkpoint && options.checkpoint->resume)
+    return Fitter::resume(options.checkpoint->path, model, threads);
+  return {model, fitter_options(options, threads), Whitening::none(model.dimension()),
+          options.init.value_or(model.start())};
+}
+
+/// Of a gradient, in gradients on all rows.
+double gradient_cost(const Model& model) {
+  const auto* minibatch = dynamic_cast<const Minibatch*>(&model);
+  return minibatch == nullptr ? 1 : 1 / static_cast<double>(minibatch->batches());
+}
+
+FitterResult run(Fitter& fitter, Control& control, Checkpoints& checkpoints, double cost) {
+  std::int64_t evaluations = 0;
+  try {
+    return fitter.run({[&](const IterationView& view) {
+      control.spend(cost * static_cast<double>(view.gradient_evaluations - evaluations));
+      evaluations = view.gradient_evaluations;
+      control.report(view.iteration, view.elbo);
+      checkpoints.save_when_due(view.seconds);
+      return true;
+    }});
+  } catch (const Stopped&) {
+    checkpoints.save();
+    return fitter.result(control.reason(), control.detail());
+  }
+}
+
+}  // namespace
+
+FitterOptions fitter_options(const FitOptions& options, int threads) {
+  FitterOptions out;
+  static_cast<Algorithm1Options&>(out) = *options.algorithm1;
+  if (options.rank) out.rank = *options.rank;
+  if (out.family == FamilyKind::kMeanField) out.rank = 0;
+  out.seed = options.seed;
+  out.threads = threads;
+  if (options.max_iterations) out.max_iterations = *options.max_iterations;
+  return out;
+}
+
+FitResult run_algorithm1(const Model& model, const Model& full, const FitOptions& options,
+                         const std::vector<Observer>& observers) {
+  const int threads = choose_threads(options.threads, model);
+  Control control({.seconds = options.time_limit}, observers);
+  control.enter(Phase::kIterations);
+  Fitter fitter = make_fitter(model, options, threads);
+  if (options.checkpoint && options.checkpoint->resume) control.add_earlier_seconds(fitter.seconds());
+  Checkpoints checkpoints(options.checkpoint, fitter);
+  FitterResult fitted = run(fitter, control, checkpoints, gradient_cost(model));
+  const std::int64_t evaluations = control.evaluations();
+  Evaluator evaluator(full, threads, &control);
+  const FitEnding ending{fitted.stopped, std::move(fitted.stop_detail),
+                         fitted.stopped == StopReason::kIterationLimit, false};
+  Assessment assessment =
+      assess(evaluator, fitted.posterior, ending,
+             {options.diagnostic_draws, options.seed, options.quantities ? &*options.quantities : nullptr, std::nullopt});
+  FitResult result = assessed(std::move(fitted.posterior), std::move(assessment));
+  result.manifold = fitter.options().family;
+  result.iterations = fitted.iterations;
+  result.gradient_evaluations = evaluations;
+  result.rejected_draws = fitted.rejected_draws;
+  result.seconds = control.seconds();
+  return result;
+}
+
+}  // namespace magva

@@ -1,0 +1,112 @@
+#include "magva/fit.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "algorithm1/options.hpp"
+#include "fit/algorithm1_run.hpp"
+#include "fit/runs.hpp"
+#include "magva/error.hpp"
+
+namespace magva {
+
+const char* to_string(Phase phase) {
+  switch (phase) {
+    case Phase::kSearch:
+      return "mode search";
+    case Phase::kCurvature:
+      return "curvature";
+    case Phase::kQuadratic:
+      return "first Gaussian";
+    case Phase::kComparison:
+      return "comparison of starts";
+    case Phase::kRefinement:
+      return "refinement";
+    case Phase::kAlternatives:
+      return "refinement from other factors";
+    case Phase::kSample:
+      return "fit to a sample of rows";
+    case Phase::kPasses:
+      return "passes over all rows";
+    case Phase::kIterations:
+      return "iterations";
+    case Phase::kAssessment:
+      return "assessment";
+  }
+  return "unknown";
+}
+
+const char* to_string(StopReason reason) {
+  switch (reason) {
+    case StopReason::kConverged:
+      return "converged";
+    case StopReason::kIterationLimit:
+      return "iteration limit";
+    case StopReason::kTimeLimit:
+      return "time limit";
+    case StopReason::kInterrupted:
+      return "interrupted";
+    case StopReason::kDiverged:
+      return "diverged";
+  }
+  return "unknown";
+}
+
+std::vector<std::string> FitOptions::validate(Index dimension) const {
+  std::vector<std::string> found;
+  const auto require = [&](bool fine, const char* field, auto value, std::string_view rule) {
+    if (!fine) found.push_back(fmt::format("{} is {} and must be {}", field, value, rule));
+  };
+  require(threads >= 0 && threads <= 1024, "threads", threads, "between 0 and 1024");
+  require(starts >= 1, "starts", starts, "at least 1");
+  if (init) require(init->size() == dimension, "the size of init", init->size(), fmt::format("{}", dimension));
+  require(max_evaluations >= 0, "max_evaluations", max_evaluations, "0 or more");
+  require(diagnostic_draws >= 100, "diagnostic_draws", diagnostic_draws, "at least 100");
+  require(minibatch.passes >= 1, "minibatch.passes", minibatch.passes, "at least 1");
+  require(minibatch.draws >= 2 && minibatch.draws % 2 == 0, "minibatch.draws", minibatch.draws,
+          "even and at least 2");
+  require(time_limit > 0, "time_limit", time_limit, "positive");
+  if (checkpoint) {
+    require(checkpoint->every > 0, "checkpoint.every", checkpoint->every, "positive");
+    if (checkpoint->path.empty()) found.emplace_back("checkpoint.path is empty and must name a file");
+  }
+  if (algorithm1) {
+    const auto more = fitter_options(*this, 1).validate(dimension);
+    found.insert(found.end(), more.begin(), more.end());
+    return found;
+  }
+  require(dimension > 0, "the model's dimension", dimension, "positive");
+  if (rank) require(*rank >= 0, "rank", *rank, "0 or more");
+  if (max_iterations) require(*max_iterations >= 1, "max_iterations", *max_iterations, "positive");
+  return found;
+}
+
+FitResult assessed(Gaussian posterior, Assessment assessment) {
+  return {.posterior = std::move(posterior),
+          .manifold = std::nullopt,
+          .stopped = assessment.ending.stopped,
+          .stop_detail = std::move(assessment.ending.detail),
+          .elbo = assessment.elbo,
+          .elbo_se = assessment.elbo_se,
+          .khat = assessment.khat,
+          .trusted = assessment.trusted,
+          .warnings = std::move(assessment.warnings),
+          .rank_path = {},
+          .starts = {},
+          .iterations = 0,
+          .gradient_evaluations = 0,
+          .rejected_draws = 0,
+          .seconds = 0};
+}
+
+FitResult fit(const Model& model, const FitOptions& options, const std::vector<Observer>& observers) {
+  const auto faults = options.validate(model.dimension());
+  if (!faults.empty()) throw UsageError(fmt::format("{}", fmt::join(faults, "; ")));
+  const auto* minibatch = dynamic_cast<const Minibatch*>(&model);
+  const Model& full = minibatch != nullptr ? minibatch->full() : model;
+  if (options.algorithm1) return run_algorithm1(model, full, options, observers);
+  if (minibatch != nullptr && minibatch->batches() > 1) return run_minibatch(*minibatch, options, observers);
+  return run_default(full, options, observers);
+}
+
+}  // namespace magva

@@ -1,0 +1,249 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "algorithm1/fitter.hpp"
+#include "core/elbo.hpp"
+#include "fit/full_pass.hpp"
+#include "fit/runs.hpp"
+
+namespace magva {
+
+namespace {
+
+constexpr Index kSampleRowsPerParameter = 50;  // that the first fit's curvature is about right
+constexpr double kSettledNats = .01;           // a mean as good as this needs no further pass
+constexpr int kStepHalvings = 4;
+constexpr double kAdamStep = .01;  // in posterior sds
+constexpr Index kSampleDraws = 4000;  // for the ELBO of the sample's fit
+constexpr std::int64_t kIterations = 1000;
+
+/// One minibatch, always the same: a model on a sample of the rows.
+class FixedSample final : public Model {
+ public:
+  FixedSample(std::shared_ptr<const Regression> full, const MinibatchOptions& options)
+      : sample_(std::move(full), options) {}
+  Index dimension() const override { return sample_.dimension(); }
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                Evaluation& evaluation) const override {
+    Evaluation first{evaluation.scratch, evaluation.workers, 0};
+    sample_.evaluate(theta, log_density, gradient, first);
+  }
+  std::unique_ptr<Scratch> make_scratch(Index max_draws) const override {
+    return sample_.make_scratch(max_draws);
+  }
+  Vector start() const override { return sample_.start(); }
+  std::string parameter_name(Index i) const override { return sample_.parameter_name(i); }
+  double share() const { return 1. / static_cast<double>(sample_.batches()); }
+
+ private:
+  Minibatch sample_;
+};
+
+class MinibatchRun {
+ public:
+  MinibatchRun(const Minibatch& model, const FitOptions& options, const std::vector<Observer>& observers)
+      : model_(model),
+        options_(options),
+        threads_(choose_threads(options.threads, model.full())),
+        control_({.seconds = options.time_limit}, observers),
+        full_(model.full(), threads_, &control_) {}
+
+  FitResult run() {
+    FitResult sample = fit_to_sample();
+    Gaussian start = sample.posterior;
+    Gaussian refined = start;
+    try {
+      start = refined = correct_mean(start);
+      refined = refine(start);
+    } catch (const Stopped&) {  // with the best so far
+    }
+    return finish(std::move(sample), std::move(start), std::move(refined));
+  }
+
+ private:
+  FitResult fit_to_sample() {
+    control_.enter(Phase::kSample);
+    const Index rows = std::max(model_.options().rows, kSampleRowsPerParameter * model_.dimension());
+    const FixedSample sample(model_.regression(), {rows, model_.options().run, model_.options().seed});
+    FitOptions options = options_;
+    options.diagnostic_draws = kSampleDraws;
+    options.max_iterations.reset();
+    options.quantities.reset();
+    double spent = 0;
+    FitResult result = run_default(sample, options, {[&](const FitView& view) {
+                                     return report_sample(sample.share(), view, spent);
+                                   }});
+    for (Warning& warning : result.warnings)
+      warning.message = "of the fit to a sample of rows: " + warning.message;
+    return result;
+  }
+
+  bool report_sample(double share, const FitView& view, double& spent) {
+    try {
+      const double now = share * static_cast<double>(view.gradient_evaluations);
+      control_.spend(now - spent);
+      spent = now;
+      control_.report(view.iteration, view.elbo);
+      return true;
+    } catch (const Stopped&) {
+      return false;
+    }
+  }
+
+  /// Steps of the mean by the full gradient in the sample's metric, which gain a factor of about
+  /// sqrt(rows of the sample / parameters) each.
+  Gaussian correct_mean(const Gaussian& start) {
+    control_.enter(Phase::kPasses);
+    Gaussian best = start;
+    pass_ = look_at(best);
+    double length = 1;
+    try {
+      for (int passes = 1; passes < options_.minibatch.passes && pass_->gain > kSettledNats; ++passes) {
+        if (length < std::pow(.5, kStepHalvings)) break;
+        control_.report(passes, std::numeric_limits<double>::quiet_NaN());
+        Gaussian next = moved(best, best.mean() + length * pass_->step);
+        FullPass there = look_at(next);
+        if (!(there.log_density > pass_->log_density)) {
+          length /= 2;
+          continue;
+        }
+        best = std::move(next);
+        pass_ = std::move(there);
+      }
+    } catch (const Stopped&) {  // the best so far
+    }
+    return best;
+  }
+
+  FullPass look_at(const Gaussian& q) {
+    return pass_over_all_rows(full_, q, options_.minibatch.draws, options_.seed);
+  }
+
+  Gaussian refine(const Gaussian& start) {
+    control_.poll();
+    if (!std::isfinite(pass_->anchor.log_density)) return start;
+    control_.enter(Phase::kRefinement);
+    const AnchoredMinibatch anchored(model_, pass_->anchor);
+    const FitterOptions options = refinement_options(start);
+    const Whitening whitening{start.mean(), start.sd()};
+    Fitter fitter(anchored, options, whitening, start.mean());
+    start_family(fitter.family(), start, whitening, options.family);
+    const double cost = static_cast<double>(options.draws + 1) / static_cast<double>(model_.batches());
+    try {
+      return fitter
+          .run({[&](const IterationView& view) {
+            control_.spend(cost);
+            iterations_ = view.iteration;
+            control_.report(view.iteration, view.elbo);
+            return true;
+          }})
+          .posterior;
+    } catch (const Stopped&) {
+      return fitter.result(control_.reason(), control_.detail()).posterior;
+    }
+  }
+
+  FitterOptions refinement_options(const Gaussian& start) const {
+    FitterOptions options;
+    options.family = start.is_dense()    ? FamilyKind::kFullRank
+                     : start.rank() == 0 ? FamilyKind::kMeanField
+                                         : FamilyKind::kStiefel;
+    options.rank = start.rank();
+    options.scales = ScaleCoordinates::kLog;
+    options.factor_rule = options.mean_rule = options.scale_rule = rule_defaults(RuleKind::kAdam);
+    options.factor_rule.step = options.mean_rule.step = options.scale_rule.step = kAdamStep;
+    options.estimator = Estimator::kPath;
+    options.draws = options_.minibatch.draws;
+    options.antithetic = true;
+    options.decay = StepDecay::kCosine;
+    options.seed = options_.seed;
+    options.threads = threads_;
+    options.max_iterations = options_.max_iterations.value_or(kIterations);
+    return options;
+  }
+
+  /// Puts the covariance of `start` into the family's blocks.
+  static void start_family(Family& family, const Gaussian& start, const Whitening& whitening,
+                           FamilyKind kind) {
+    const Vector inverse = whitening.scale.cwiseInverse();
+    const Gaussian white = start.transformed(-whitening.centre.cwiseProduct(inverse), inverse);
+    for (Block& block : family.blocks()) {
+      if (block.name == "L") block.value = white.factors();
+      if (block.name == "d2") block.value = white.residual_sd().array().log();
+      if (kind != FamilyKind::kStiefel) continue;
+      const Vector lengths = white.factors().colwise().norm().cwiseMax(1e-8);
+      if (block.name == "B") block.value = white.factors() * lengths.cwiseInverse().asDiagonal();
+      if (block.name == "d1") block.value = lengths.array().log();
+    }
+  }
+
+  /// The better one on all rows.
+  struct Choice {
+    Gaussian posterior;
+    std::optional<ElboEstimate> estimate;
+    bool improved;  ///< minibatches have gained something
+  };
+  Choice choose(Gaussian start, Gaussian refined) {
+    if (iterations_ == 0 || control_.stopped()) return {std::move(refined), std::nullopt, true};
+    control_.enter(Phase::kAssessment);
+    ElboEstimate before = estimate_elbo(full_, start, options_.diagnostic_draws, options_.seed + 1);
+    ElboEstimate after = estimate_elbo(full_, refined, options_.diagnostic_draws, options_.seed + 1);
+    if (after.elbo > before.elbo || control_.stopped()) return {std::move(refined), std::move(after), true};
+    return {std::move(start), std::move(before), false};
+  }
+
+  FitResult finish(FitResult sample, Gaussian start, Gaussian refined) {
+    const std::int64_t spent = control_.evaluations();
+    Choice best = choose(std::move(start), std::move(refined));
+    Assessment assessment =
+        assess(full_, best.posterior, ending_of(best.posterior),
+               {options_.diagnostic_draws, options_.seed,
+                options_.quantities ? &*options_.quantities : nullptr, std::move(best.estimate)});
+    if (!best.improved)
+      assessment.warn(WarningKind::kNoGain,
+                      "minibatches did not improve the ELBO on all rows: the result is that of the passes before "
+                      "them");
+    if (!sample.trusted) assessment.trusted = false;
+    for (Warning& warning : sample.warnings) assessment.warnings.push_back(std::move(warning));
+    FitResult result = assessed(std::move(best.posterior), std::move(assessment));
+    result.rank_path = std::move(sample.rank_path);
+    result.starts = std::move(sample.starts);
+    result.iterations = iterations_;
+    result.gradient_evaluations = spent + options_.minibatch.draws + 1;
+    result.rejected_draws = sample.rejected_draws + full_.rejected();
+    result.seconds = control_.seconds();
+    return result;
+  }
+
+  FitEnding ending_of(const Gaussian& q) {
+    try {
+      control_.poll();
+      const double gain = look_at(q).gain;
+      return {StopReason::kIterationLimit,
+              fmt::format("after {} iterations on minibatches, a step of the mean by the gradient of all rows "
+                          "would gain {:.3g} nats",
+                          iterations_, gain),
+              gain < promised_nats(model_.dimension()), false};
+    } catch (const Stopped&) {
+      return {control_.reason(), control_.detail(), false, false};
+    }
+  }
+
+  const Minibatch& model_;
+  const FitOptions& options_;
+  int threads_;
+  Control control_;
+  Evaluator full_;
+  std::optional<FullPass> pass_;
+  std::int64_t iterations_ = 0;
+};
+
+}  // namespace
+
+FitResult run_minibatch(const Minibatch& model, const FitOptions& options,
+                        const std::vector<Observer>& observers) {
+  return MinibatchRun(model, options, observers).run();
+}
+
+}  // namespace magva
