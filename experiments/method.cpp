@@ -58,13 +58,13 @@ std::vector<Method> engine_methods() {
   return all;
 }
 
-FitterOptions fit_options(const Method& method, Index rank, const StartingValues& start, std::int64_t iterations,
-                       std::uint64_t seed) {
+FitterOptions fit_options(const Method& method, Index rank, const StartingValues& start,
+                          std::int64_t iterations, std::uint64_t seed) {
   FitterOptions options;
-  options.family = {.kind = method.family,
-                    .rank = method.family == FamilyKind::kMeanField ? 0 : rank,
-                    .initial_factor_scale = start.factor_scale,
-                    .initial_residual_scale = start.residual_scale};
+  options.family = method.family;
+  options.rank = method.family == FamilyKind::kMeanField ? 0 : rank;
+  options.initial_factor_scale = start.factor_scale;
+  options.initial_residual_scale = start.residual_scale;
   options.factor_rule = rule_defaults(method.rule);
   options.mean_rule = options.scale_rule = rule_defaults(RuleKind::kAdadeltaStable);
   options.estimator = Estimator::kEntropy;

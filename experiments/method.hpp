@@ -43,7 +43,7 @@ struct StartingValues {
 
 /// Of the paper: alpha .05, beta .95, epsilon 1e-6, one draw, the entropy in closed form; mu, d1 and d2 by
 /// ADADELTA.
-FitterOptions fit_options(const Method& method, Index rank, const StartingValues& start, std::int64_t iterations,
-                       std::uint64_t seed);
+FitterOptions fit_options(const Method& method, Index rank, const StartingValues& start,
+                          std::int64_t iterations, std::uint64_t seed);
 
 }  // namespace magva::experiments

@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "fit/constants.hpp"
 #include "algorithm1/fitter.hpp"
+#include "fit/constants.hpp"
 #include "magva/fit.hpp"
 #include "problems.hpp"
 

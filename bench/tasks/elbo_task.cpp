@@ -1,5 +1,5 @@
-#include "magva/fit.hpp"
 #include "glm.hpp"
+#include "magva/fit.hpp"
 #include "target.hpp"
 #include "tasks.hpp"
 

@@ -131,7 +131,8 @@ nlohmann::json step_over_gradient(const TaskProblem& problem) {
 nlohmann::json streaming(Index rows, Index cols, Index rank, int threads) {
   const TaskProblem problem = random_problem("streaming", rows, cols, PriorKind::kNormal, rank, 1);
   const Regression model = model_of(problem);
-  const FitterOptions options = options_for(problem, FamilyKind::kStiefel, RuleKind::kAdadeltaStable, threads);
+  const FitterOptions options =
+      options_for(problem, FamilyKind::kStiefel, RuleKind::kAdadeltaStable, threads);
   const auto& x = std::get<DenseRows<double>>(model.design().numbers());
   const std::span numbers(x.data, static_cast<std::size_t>(x.rows * x.stride));
   Fitter fitter(model, options);

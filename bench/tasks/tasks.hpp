@@ -2,8 +2,8 @@
 // Our side of each task, as JSON: times in seconds, rates in bytes or operations a second.
 #include <nlohmann/json.hpp>
 
-#include "problems.hpp"
 #include "magva/algorithm1.hpp"
+#include "problems.hpp"
 
 namespace magva::bench {
 

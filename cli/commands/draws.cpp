@@ -4,10 +4,10 @@
 #include <iostream>
 #include <limits>
 
-#include "magva/diagnostics.hpp"
 #include "commands/commands.hpp"
 #include "commands/recorded_values.hpp"
 #include "exit_codes.hpp"
+#include "magva/diagnostics.hpp"
 #include "magva/error.hpp"
 #include "options/checks.hpp"
 #include "results/cmdstan_csv.hpp"

@@ -77,8 +77,8 @@ class Watch {
     if (iterations)
       task_.progress.show(view, {"iteration", view.iteration, most_iterations_, true});
     else
-      task_.progress.show(view, {fmt::format("{}, gradient", to_string(view.phase)), view.gradient_evaluations,
-                            most_gradients_, false});
+      task_.progress.show(view, {fmt::format("{}, gradient", to_string(view.phase)),
+                                 view.gradient_evaluations, most_gradients_, false});
     return !InterruptGuard::asked();
   }
 
@@ -88,8 +88,8 @@ class Watch {
   static constexpr std::int64_t kAlgorithm1Iterations = 5000;
   static constexpr std::int64_t kMinibatchIterations = 1000;
 
-  /// On minibatches those of the passes and the refinement: the sample's fit is little beside them where data are
-  /// large.
+  /// On minibatches those of the passes and the refinement: the sample's fit is little beside them where data
+  /// are large.
   static std::int64_t most_gradients(const FitTask& task, const FitOptions& options) {
     const Minibatch* minibatch = task.source.minibatch();
     if (minibatch == nullptr || minibatch->batches() == 1)
@@ -106,7 +106,8 @@ class Watch {
   std::int64_t last_ = -1;
 };
 
-/// The trace first: a resumed run drops the rows that come after its checkpoint, and begins at the end of a row.
+/// The trace first: a resumed run drops the rows that come after its checkpoint, and begins at the end of a
+/// row.
 CheckpointOptions checkpoint_options(const FitTask& task, Watch& watch) {
   return {.path = task.folder.checkpoint(),
           .every = task.values.number("checkpoint"),

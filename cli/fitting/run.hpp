@@ -1,6 +1,6 @@
 #pragma once
-// One fit behind `magva fit`: the command line's options as the library's, and what happens around its iterations:
-// progress, trace, checkpoints, interrupts.
+// One fit behind `magva fit`: the command line's options as the library's, and what happens around its
+// iterations: progress, trace, checkpoints, interrupts.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// The options of the paper's Algorithm 1: a family of Gaussians, an update rule for each block of its parameters,
-// and how gradients are estimated. The defaults are the paper's choices.
+// The options of the paper's Algorithm 1: a family of Gaussians, an update rule for each block of its
+// parameters, and how gradients are estimated. The defaults are the paper's choices.
 #include <cstdint>
 #include <string>
 #include <string_view>

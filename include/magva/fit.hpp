@@ -1,5 +1,6 @@
 #pragma once
-// Fitting a Gaussian to a posterior: options, what observers see, the result, and the one function that does it.
+// Fitting a Gaussian to a posterior: options, what observers see, the result, and the one function that does
+// it.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -24,7 +25,8 @@ struct CheckpointOptions {
   std::function<bool()> before_saving;
 };
 
-/// What will be read off the result where that is not theta itself, such as parameters on a constrained scale.
+/// What will be read off the result where that is not theta itself, such as parameters on a constrained
+/// scale.
 struct Quantities {
   std::vector<std::string> names;
   /// At draws of theta, one column per draw: one row per quantity. NaN where the model cannot say.
@@ -43,7 +45,8 @@ struct FitOptions {
   std::optional<Index> rank;
   std::optional<Vector> init;  ///< where to start; unset: the model's own start
   std::uint64_t seed = 1;
-  int threads = 0;  ///< 0: the machine's, where the model is large enough to gain; results do not depend on it
+  int threads =
+      0;  ///< 0: the machine's, where the model is large enough to gain; results do not depend on it
   double time_limit = std::numeric_limits<double>::infinity();  ///< seconds
   /// Unset: 5000 of Algorithm 1, 1000 on minibatches, and no limit for the default.
   std::optional<std::int64_t> max_iterations;
@@ -93,16 +96,16 @@ enum class StopReason { kConverged, kIterationLimit, kTimeLimit, kInterrupted, k
 const char* to_string(StopReason reason);
 
 enum class WarningKind {
-  kNotConverged,    ///< the fit ended, or was ended, before it could promise anything
-  kSeveralModes,    ///< another start found another mode with nearly as much mass
-  kImproper,        ///< the log density does not fall off in some direction
-  kHeavyTails,      ///< it falls only like a logarithm
-  kRejectedDraws,   ///< it was not finite at some draws
-  kNotFinite,       ///< the result's ELBO is not finite
-  kKhat,            ///< importance weights have a heavy tail
-  kFarFromGaussian, ///< few draws carry all importance weight
-  kReweighted,      ///< importance weights change a mean or an sd
-  kNoGain,          ///< minibatches did not improve on the passes before them
+  kNotConverged,     ///< the fit ended, or was ended, before it could promise anything
+  kSeveralModes,     ///< another start found another mode with nearly as much mass
+  kImproper,         ///< the log density does not fall off in some direction
+  kHeavyTails,       ///< it falls only like a logarithm
+  kRejectedDraws,    ///< it was not finite at some draws
+  kNotFinite,        ///< the result's ELBO is not finite
+  kKhat,             ///< importance weights have a heavy tail
+  kFarFromGaussian,  ///< few draws carry all importance weight
+  kReweighted,       ///< importance weights change a mean or an sd
+  kNoGain,           ///< minibatches did not improve on the passes before them
 };
 
 struct Warning {
@@ -131,7 +134,7 @@ struct FitResult {
   double elbo;
   double elbo_se;
   double khat;
-  bool trusted;                   ///< false: the warnings say why
+  bool trusted;  ///< false: the warnings say why
   std::vector<Warning> warnings;
   std::vector<RankStep> rank_path;
   std::vector<StartReport> starts;
@@ -141,11 +144,12 @@ struct FitResult {
   double seconds;                     ///< all of it, assessment included
 };
 
-/// Fits by the default, which needs no settings; by Algorithm 1 where options.algorithm1 is set; on minibatches
-/// where the model is a Minibatch. The result is always assessed on the full model.
+/// Fits by the default, which needs no settings; by Algorithm 1 where options.algorithm1 is set; on
+/// minibatches where the model is a Minibatch. The result is always assessed on the full model.
 ///
-/// Throws UsageError for invalid options, and where the default is given a model with a noisy log density that is
-/// no Minibatch; DataError where the log density is finite at no start.
-FitResult fit(const Model& model, const FitOptions& options = {}, const std::vector<Observer>& observers = {});
+/// Throws UsageError for invalid options, and where the default is given a model with a noisy log density
+/// that is no Minibatch; DataError where the log density is finite at no start.
+FitResult fit(const Model& model, const FitOptions& options = {},
+              const std::vector<Observer>& observers = {});
 
 }  // namespace magva

@@ -260,8 +260,8 @@ FitterResult Fitter::result(StopReason reason, std::string stop_detail) const {
                        : s.averaged > 0                ? s.average
                                                        : s.family->blocks();
   Gaussian posterior = s.family->gaussian(blocks).transformed(s.whitening.centre, s.whitening.scale);
-  return {std::move(posterior), reason,     std::move(stop_detail), s.iteration,
-          s.evaluations,        s.rejected, s.seconds()};
+  return {std::move(posterior), reason,     std::move(stop_detail), s.iteration, s.evaluations,
+          s.rejected,           s.seconds()};
 }
 
 void Fitter::set_step_scale(double scale) { state_->scale = scale; }

@@ -17,12 +17,11 @@ std::vector<std::string> FitterOptions::validate(Index dimension) const {
   require(rank >= 0, "rank", rank, "0 or more");
   const bool has_rank = family != FamilyKind::kMeanField && family != FamilyKind::kFullRank;
   if (has_rank)
-    require(rank <= dimension, "rank", rank,
-            fmt::format("at most {}, the number of parameters", dimension));
+    require(rank <= dimension, "rank", rank, fmt::format("at most {}, the number of parameters", dimension));
   require(initial_factor_scale > 0 && initial_factor_scale < 1e100, "initial_factor_scale",
           initial_factor_scale, "positive");
-  require(initial_residual_scale > 0 && initial_residual_scale < 1e100,
-          "initial_residual_scale", initial_residual_scale, "positive");
+  require(initial_residual_scale > 0 && initial_residual_scale < 1e100, "initial_residual_scale",
+          initial_residual_scale, "positive");
   append(factor_rule.validate("factor_rule"));
   append(mean_rule.validate("mean_rule"));
   append(scale_rule.validate("scale_rule"));

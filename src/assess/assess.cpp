@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/elbo.hpp"
 #include "assess/pareto.hpp"
 #include "assess/reweighted.hpp"
 #include "assess/tails.hpp"
+#include "core/elbo.hpp"
 
 namespace magva {
 
@@ -45,8 +45,8 @@ void assess_ending(Assessment& out) {
     out.distrust(WarningKind::kNotConverged,
                  fmt::format("the fit was stopped early ({}): more time would help", ending.detail));
   else if (!ending.finished)
-    out.distrust(WarningKind::kNotConverged, fmt::format("the fit has not converged ({}): {}",
-                                                         to_string(ending.stopped), ending.detail));
+    out.distrust(WarningKind::kNotConverged,
+                 fmt::format("the fit has not converged ({}): {}", to_string(ending.stopped), ending.detail));
 }
 
 void assess_tails(Evaluator& evaluator, const Gaussian& q, Assessment& out) {
@@ -72,8 +72,8 @@ void assess_rejections(const ElboEstimate& estimate, Assessment& out) {
   if (share > kRejectedPoor) out.trusted = false;
 }
 
-// k-hat does not see how large the weights' spread is: where it is small, heavy tails are of no consequence. Only
-// a full-rank Gaussian claims to be close to the posterior; others are known to be narrower.
+// k-hat does not see how large the weights' spread is: where it is small, heavy tails are of no consequence.
+// Only a full-rank Gaussian claims to be close to the posterior; others are known to be narrower.
 void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights, const Gaussian& q,
                     Assessment& out) {
   const auto draws = static_cast<double>(estimate.log_weights.size());
@@ -84,10 +84,11 @@ void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights
   if (weights.khat > kPoorKhat && far)
     out.distrust(WarningKind::kKhat, khat);
   else if (far && lost > std::max(kLostNats, kLostShare * static_cast<double>(q.dimension())))
-    out.distrust(WarningKind::kFarFromGaussian,
-                 fmt::format("{:.0f} draws of the Gaussian are worth {:.0f} of the posterior (k-hat {:.2f}): it is "
-                             "not close to a Gaussian",
-                             draws, weights.effective, weights.khat));
+    out.distrust(
+        WarningKind::kFarFromGaussian,
+        fmt::format("{:.0f} draws of the Gaussian are worth {:.0f} of the posterior (k-hat {:.2f}): it is "
+                    "not close to a Gaussian",
+                    draws, weights.effective, weights.khat));
   else if (weights.khat > kDoubtfulKhat)
     out.warn(WarningKind::kKhat, khat);
 }
@@ -97,8 +98,8 @@ Vector exponentials(const Vector& log_weights) { return log_weights.array().exp(
 std::optional<Reweighted> reweight_quantities(Evaluator& evaluator, const Gaussian& q,
                                               const Quantities& quantities, std::uint64_t seed) {
   const auto count = static_cast<Index>(quantities.names.size());
-  const Index draws = std::clamp(kMostQuantityNumbers / std::max<Index>(1, count), kFewestQuantityDraws,
-                                 kMostQuantityDraws);
+  const Index draws =
+      std::clamp(kMostQuantityNumbers / std::max<Index>(1, count), kFewestQuantityDraws, kMostQuantityDraws);
   const Matrix theta = q.draws(draws, seed);
   Vector log_density(draws);
   Matrix gradient(q.dimension(), draws);
@@ -111,11 +112,12 @@ std::optional<Reweighted> reweight_quantities(Evaluator& evaluator, const Gaussi
 
 void assess_reweighting(const std::optional<Reweighted>& moved, bool claim, Assessment& out) {
   if (!moved || !(moved->difference() > kMostReweighted)) return;
-  out.warn(WarningKind::kReweighted,
-           fmt::format("importance weights change {} from {:.3g} (sd {:.3g}) to {:.3g} (sd {:.3g}): the Gaussian "
-                       "misses a part of the posterior; resample its draws by importance, or sample this model "
-                       "by MCMC",
-                       moved->name, moved->mean, moved->sd, moved->weighted_mean, moved->weighted_sd));
+  out.warn(
+      WarningKind::kReweighted,
+      fmt::format("importance weights change {} from {:.3g} (sd {:.3g}) to {:.3g} (sd {:.3g}): the Gaussian "
+                  "misses a part of the posterior; resample its draws by importance, or sample this model "
+                  "by MCMC",
+                  moved->name, moved->mean, moved->sd, moved->weighted_mean, moved->weighted_sd));
   // A fit that promises nothing is only warned of.
   if (claim && out.ending.stopped == StopReason::kConverged) out.trusted = false;
 }
@@ -127,8 +129,8 @@ void look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights
   if (options.quantities != nullptr) {
     assess_reweighting(reweight_quantities(evaluator, q, *options.quantities, options.seed), true, out);
   } else if (weights.khat <= kDoubtfulKhat && weights.effective >= kReweightingDraws) {
-    const auto moved = most_reweighted(evaluator.model(), q, options.seed + 1, exponentials(weights.log_weights),
-                                       evaluator.workers());
+    const auto moved = most_reweighted(evaluator.model(), q, options.seed + 1,
+                                       exponentials(weights.log_weights), evaluator.workers());
     assess_reweighting(moved, q.is_dense(), out);
   }
 }
@@ -155,8 +157,8 @@ Assessment assess(Evaluator& evaluator, const Gaussian& q, FitEnding ending,
     if (!hurry) look_further(evaluator, q, weights, options, out);
   } catch (const Stopped&) {  // the verdict is that on a fit that was stopped early
   }
-  const bool had_time = out.ending.stopped == StopReason::kConverged ||
-                        out.ending.stopped == StopReason::kIterationLimit;
+  const bool had_time =
+      out.ending.stopped == StopReason::kConverged || out.ending.stopped == StopReason::kIterationLimit;
   if (had_time && control != nullptr && control->stopped()) {
     out.ending.stopped = control->reason();
     out.ending.detail = control->detail();

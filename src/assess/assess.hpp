@@ -36,8 +36,8 @@ struct Assessment {
   }
 };
 
-/// ELBO, k-hat and tails of q for the evaluator's model, and what they and the fit's ending mean. A fit that was
-/// stopped early is assessed in a hurry: by few draws, within a fraction of a second.
+/// ELBO, k-hat and tails of q for the evaluator's model, and what they and the fit's ending mean. A fit that
+/// was stopped early is assessed in a hurry: by few draws, within a fraction of a second.
 Assessment assess(Evaluator& evaluator, const Gaussian& q, FitEnding ending,
                   const AssessmentOptions& options);
 

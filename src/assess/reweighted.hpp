@@ -19,13 +19,13 @@ struct Reweighted {
   double difference() const;
 };
 
-/// The quantity with the largest difference. `values`: one row per quantity, one column per draw; `weights` sum
-/// to 1. Nothing where a weight or every value is not finite.
+/// The quantity with the largest difference. `values`: one row per quantity, one column per draw; `weights`
+/// sum to 1. Nothing where a weight or every value is not finite.
 std::optional<Reweighted> most_reweighted(const std::vector<std::string>& names, const Matrix& values,
                                           ConstVectorRef weights);
 
-/// The same for the coordinates of theta, whose own moments are known: `weights` are those of the draws by which
-/// an ELBO is estimated with this seed.
+/// The same for the coordinates of theta, whose own moments are known: `weights` are those of the draws by
+/// which an ELBO is estimated with this seed.
 std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, std::uint64_t seed,
                                           ConstVectorRef weights, Workers& workers);
 

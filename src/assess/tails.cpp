@@ -86,9 +86,8 @@ TailReport probe_tails(Evaluator& evaluator, const Gaussian& q) {
     Matrix theta(m, kColumns);
     for (Index side = 0; side < 2; ++side)
       for (Index k = 0; k < kTailRadii; ++k)
-        theta.col(side * kTailRadii + k) =
-            q.mean() + (side == 0 ? 1 : -1) * kFirstTailRadius *
-                           std::ldexp(1, static_cast<int>(k)) * axis.direction;
+        theta.col(side * kTailRadii + k) = q.mean() + (side == 0 ? 1 : -1) * kFirstTailRadius *
+                                                          std::ldexp(1, static_cast<int>(k)) * axis.direction;
     Vector log_density(kColumns);
     Matrix gradient(m, kColumns);
     evaluator.evaluate(theta, log_density, gradient);

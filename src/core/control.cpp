@@ -63,8 +63,8 @@ void Control::tell_observers() {
   bool go_on = true;
   for (const auto& observer : observers_) go_on = observer(view_) && go_on;
   if (!go_on)
-    stop(StopReason::kInterrupted, fmt::format("interrupted during the {} after {} gradients",
-                                               to_string(view_.phase), evaluations()));
+    stop(StopReason::kInterrupted,
+         fmt::format("interrupted during the {} after {} gradients", to_string(view_.phase), evaluations()));
 }
 
 void Control::check_time() {
@@ -74,9 +74,8 @@ void Control::check_time() {
     return;
   }
   if (now >= limits_.seconds)
-    stop(StopReason::kTimeLimit,
-         fmt::format("{} seconds were over during the {} after {} gradients", limits_.seconds,
-                     to_string(view_.phase), evaluations()));
+    stop(StopReason::kTimeLimit, fmt::format("{} seconds were over during the {} after {} gradients",
+                                             limits_.seconds, to_string(view_.phase), evaluations()));
 }
 
 bool Control::begin_assessment(double hurried) {

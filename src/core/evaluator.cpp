@@ -11,8 +11,8 @@ namespace magva {
 namespace {
 constexpr Index kBatchNumbers = 1 << 21;  // numbers in the largest batch of draws: 16 MiB
 constexpr Index kMaxColumns = 256;
-/// A batch takes at most so many seconds, or so many times what one gradient takes: where a pass over the data is
-/// what costs, a few draws cost no more than one.
+/// A batch takes at most so many seconds, or so many times what one gradient takes: where a pass over the
+/// data is what costs, a few draws cost no more than one.
 constexpr double kBatchSeconds = .1;
 constexpr double kBatchGradients = 1.5;
 /// Two evaluations at one point may differ by this share: sums in any order do.
@@ -56,13 +56,15 @@ void Evaluator::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef 
   }
 }
 
-// What a model returns for a draw does not depend on the others in its batch: neither does a fit on these sizes.
+// What a model returns for a draw does not depend on the others in its batch: neither does a fit on these
+// sizes.
 void Evaluator::adapt_batch(Index columns, double seconds) {
   if (columns == 1) {
     const bool first = one_column_ == 0;
     one_column_ = first ? seconds : std::min(one_column_, seconds);
     if (first)
-      columns_ = std::clamp<Index>(static_cast<Index>(std::min(kBatchSeconds / seconds, 1e6)), 1, most_columns_);
+      columns_ =
+          std::clamp<Index>(static_cast<Index>(std::min(kBatchSeconds / seconds, 1e6)), 1, most_columns_);
   }
   const double limit = std::max(kBatchSeconds, kBatchGradients * one_column_);
   if (columns > 1 && seconds > limit)

@@ -1,6 +1,6 @@
 #pragma once
-// A model with the memory and threads to evaluate it: batches of any size, counted, and cut so that a fit can be
-// ended soon.
+// A model with the memory and threads to evaluate it: batches of any size, counted, and cut so that a fit can
+// be ended soon.
 #include <cstdint>
 
 #include "core/control.hpp"
@@ -36,8 +36,8 @@ class Evaluator {
   Workers workers_;
   Control* control_;
   double cost_;
-  Index most_columns_;  // that the scratch memory is made for
-  Index columns_;       // of the next batch, at most
+  Index most_columns_;     // that the scratch memory is made for
+  Index columns_;          // of the next batch, at most
   double one_column_ = 0;  // seconds for a batch of one; 0 before there was any
   std::unique_ptr<Scratch> scratch_;
   std::int64_t evaluations_ = 0;

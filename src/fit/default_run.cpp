@@ -70,7 +70,8 @@ Refinement DefaultRun::race(std::vector<Candidate> candidates) {
         runners[i].step();
       }
       if (runners[i].status() != RefinementStatus::kDiverged)
-        elbo[i] = estimate_elbo(evaluator_, runners[i].posterior(), constants::kRaceDraws, options_.seed).elbo;
+        elbo[i] =
+            estimate_elbo(evaluator_, runners[i].posterior(), constants::kRaceDraws, options_.seed).elbo;
       reports_[candidates[i].search].elbo = elbo[i];
     }
   } catch (const Stopped&) {  // the best of those that were seen
@@ -156,10 +157,10 @@ void DefaultRun::compare_with_rivals(const Gaussian& best, Assessment& assessmen
     (other.mean() - best.mean()).cwiseAbs().cwiseQuotient(best.sd().cwiseMax(other.sd())).maxCoeff(&worst);
     assessment.distrust(
         WarningKind::kSeveralModes,
-        fmt::format("starts disagree: another one ends at ELBO {:.2f} (this one: {:.2f}) with {} = {:.3g} "
-                    "instead of {:.3g}, so that the posterior has several modes, of which this Gaussian shows one",
-                    elbo, assessment.elbo, model_.parameter_name(worst), other.mean()(worst),
-                    best.mean()(worst)));
+        fmt::format(
+            "starts disagree: another one ends at ELBO {:.2f} (this one: {:.2f}) with {} = {:.3g} "
+            "instead of {:.3g}, so that the posterior has several modes, of which this Gaussian shows one",
+            elbo, assessment.elbo, model_.parameter_name(worst), other.mean()(worst), best.mean()(worst)));
     return;
   }
 }
@@ -168,9 +169,9 @@ FitResult DefaultRun::finish(const Gaussian& q, std::int64_t iterations) {
   const std::int64_t evaluations = evaluator_.evaluations();
   const std::int64_t rejected = evaluator_.rejected();
   const FitEnding ending{stopped_, stop_detail_, stopped_ == StopReason::kConverged, true};
-  Assessment assessment =
-      assess(evaluator_, q, ending,
-             {options_.diagnostic_draws, options_.seed, options_.quantities ? &*options_.quantities : nullptr, std::nullopt});
+  Assessment assessment = assess(evaluator_, q, ending,
+                                 {options_.diagnostic_draws, options_.seed,
+                                  options_.quantities ? &*options_.quantities : nullptr, std::nullopt});
   try {
     if (std::isfinite(assessment.elbo)) compare_with_rivals(q, assessment);
   } catch (const Stopped&) {  // there was no time for it
@@ -187,8 +188,8 @@ FitResult DefaultRun::finish(const Gaussian& q, std::int64_t iterations) {
 
 FitResult DefaultRun::run() {
   const Vector first = options_.init.value_or(model_.start());
-  fallback_ = Gaussian::low_rank(first, Matrix(first.size(), 0),
-                                 Vector::Constant(first.size(), constants::kBlindSd));
+  fallback_ =
+      Gaussian::low_rank(first, Matrix(first.size(), 0), Vector::Constant(first.size(), constants::kBlindSd));
   std::optional<Refinement> best;
   try {
     const std::vector<Vector> points = start_points(evaluator_, first, options_.starts, options_.seed);

@@ -1,6 +1,6 @@
 #pragma once
-// One run of the default, stage by stage: search -> curvature -> best Gaussian for the quadratic -> refinement ->
-// assessment.
+// One run of the default, stage by stage: search -> curvature -> best Gaussian for the quadratic ->
+// refinement -> assessment.
 #include <vector>
 
 #include "assess/assess.hpp"

@@ -59,7 +59,8 @@ std::vector<std::string> FitOptions::validate(Index dimension) const {
   };
   require(threads >= 0 && threads <= 1024, "threads", threads, "between 0 and 1024");
   require(starts >= 1, "starts", starts, "at least 1");
-  if (init) require(init->size() == dimension, "the size of init", init->size(), fmt::format("{}", dimension));
+  if (init)
+    require(init->size() == dimension, "the size of init", init->size(), fmt::format("{}", dimension));
   require(max_evaluations >= 0, "max_evaluations", max_evaluations, "0 or more");
   require(diagnostic_draws >= 100, "diagnostic_draws", diagnostic_draws, "at least 100");
   require(minibatch.passes >= 1, "minibatch.passes", minibatch.passes, "at least 1");

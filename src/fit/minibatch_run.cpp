@@ -14,7 +14,7 @@ namespace {
 constexpr Index kSampleRowsPerParameter = 50;  // that the first fit's curvature is about right
 constexpr double kSettledNats = .01;           // a mean as good as this needs no further pass
 constexpr int kStepHalvings = 4;
-constexpr double kAdamStep = .01;  // in posterior sds
+constexpr double kAdamStep = .01;     // in posterior sds
 constexpr Index kSampleDraws = 4000;  // for the ELBO of the sample's fit
 constexpr std::int64_t kIterations = 1000;
 
@@ -71,9 +71,8 @@ class MinibatchRun {
     options.max_iterations.reset();
     options.quantities.reset();
     double spent = 0;
-    FitResult result = run_default(sample, options, {[&](const FitView& view) {
-                                     return report_sample(sample.share(), view, spent);
-                                   }});
+    FitResult result = run_default(
+        sample, options, {[&](const FitView& view) { return report_sample(sample.share(), view, spent); }});
     for (Warning& warning : result.warnings)
       warning.message = "of the fit to a sample of rows: " + warning.message;
     return result;
@@ -201,9 +200,10 @@ class MinibatchRun {
                {options_.diagnostic_draws, options_.seed,
                 options_.quantities ? &*options_.quantities : nullptr, std::move(best.estimate)});
     if (!best.improved)
-      assessment.warn(WarningKind::kNoGain,
-                      "minibatches did not improve the ELBO on all rows: the result is that of the passes before "
-                      "them");
+      assessment.warn(
+          WarningKind::kNoGain,
+          "minibatches did not improve the ELBO on all rows: the result is that of the passes before "
+          "them");
     if (!sample.trusted) assessment.trusted = false;
     for (Warning& warning : sample.warnings) assessment.warnings.push_back(std::move(warning));
     FitResult result = assessed(std::move(best.posterior), std::move(assessment));
@@ -220,11 +220,12 @@ class MinibatchRun {
     try {
       control_.poll();
       const double gain = look_at(q).gain;
-      return {StopReason::kIterationLimit,
-              fmt::format("after {} iterations on minibatches, a step of the mean by the gradient of all rows "
-                          "would gain {:.3g} nats",
-                          iterations_, gain),
-              gain < promised_nats(model_.dimension()), false};
+      return {
+          StopReason::kIterationLimit,
+          fmt::format("after {} iterations on minibatches, a step of the mean by the gradient of all rows "
+                      "would gain {:.3g} nats",
+                      iterations_, gain),
+          gain < promised_nats(model_.dimension()), false};
     } catch (const Stopped&) {
       return {control_.reason(), control_.detail(), false, false};
     }

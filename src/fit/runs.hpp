@@ -13,10 +13,10 @@ FitResult run_default(const Model& model, const FitOptions& options, const std::
 FitResult run_algorithm1(const Model& model, const Model& full, const FitOptions& options,
                          const std::vector<Observer>& observers);
 
-/// On data that are too large to be read for every gradient: a fit to a sample of the rows, a few passes over all
-/// of them that correct its mean, then Algorithm 1 on minibatches anchored there. Never claims to have converged:
-/// noise in the rows hides what is left to gain, so that it stops at the iteration limit, and one more pass over
-/// all rows says how much that would be.
+/// On data that are too large to be read for every gradient: a fit to a sample of the rows, a few passes over
+/// all of them that correct its mean, then Algorithm 1 on minibatches anchored there. Never claims to have
+/// converged: noise in the rows hides what is left to gain, so that it stops at the iteration limit, and one
+/// more pass over all rows says how much that would be.
 FitResult run_minibatch(const Minibatch& model, const FitOptions& options,
                         const std::vector<Observer>& observers);
 

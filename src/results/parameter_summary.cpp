@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 
-
 namespace magva::results {
 
 namespace {

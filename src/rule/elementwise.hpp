@@ -1,7 +1,7 @@
 #pragma once
 // What the update rules do with each number, n of them at a time.
-#include "magva/types.hpp"
 #include "magva/algorithm1.hpp"
+#include "magva/types.hpp"
 
 namespace magva::rule {
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/elbo.hpp"
 #include "core/noise.hpp"
 #include "fit/constants.hpp"
-#include "core/elbo.hpp"
 #include "fit/default_run.hpp"
 #include "search/rank_path.hpp"
 

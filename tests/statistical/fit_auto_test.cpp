@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "magva/fit.hpp"
 #include "magva/error.hpp"
+#include "magva/fit.hpp"
 #include "targets.hpp"
 
 namespace magva {
@@ -111,8 +111,8 @@ TEST(FitAuto, TheSameSeedGivesTheSameBitsForAnyNumberOfThreads) {
 
 TEST(FitAuto, AnObserverInterruptsAndTheResultStands) {
   int calls = 0;
-  const FitResult result = fit(
-      targets::student(3), {}, {[&](const FitView& view) { return ++calls < 30 || view.iteration == 0; }});
+  const FitResult result = fit(targets::student(3), {},
+                               {[&](const FitView& view) { return ++calls < 30 || view.iteration == 0; }});
   EXPECT_EQ(result.stopped, StopReason::kInterrupted);
   EXPECT_FALSE(result.trusted);
   EXPECT_TRUE(result.posterior.mean().allFinite());

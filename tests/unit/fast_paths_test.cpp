@@ -249,7 +249,7 @@ void expect_iterations_by_blocks(FamilyKind kind, RuleKind rule, Index m, Index 
   options.threads = 2;
   Fitter fitter(model, options);
   Workers workers;
-  const auto family = make_family(options.family, m, options.draws, options.seed, workers);
+  const auto family = make_family(options.family_options(), m, options.draws, options.seed, workers);
   TallSkinny kernel(m, rank, workers);
   std::vector<std::unique_ptr<BlockUpdate>> updates;
   for (const Block& block : family->blocks())

@@ -72,9 +72,7 @@ TEST(Resample, RefusesWhereTheWeightsRestOnAFewDraws) {
 
 TEST(Tails, AreToldApart) {
   const Gaussian q3 = Gaussian::low_rank(Vector::Zero(3), Matrix(3, 0), Vector::Ones(3));
-  const auto kind = [](const Model& model, const Gaussian& q) {
-    return probe_tails(model, q).kind;
-  };
+  const auto kind = [](const Model& model, const Gaussian& q) { return probe_tails(model, q).kind; };
   EXPECT_EQ(kind(targets::student(3), q3), TailKind::kHeavy);
   EXPECT_EQ(kind(targets::improper(), q3), TailKind::kImproper);
   const auto normal = make_model(3, [](ConstVectorRef theta, VectorRef gradient) {

@@ -87,9 +87,8 @@ TEST(FitBatch, StopsWhenTold) {
   FitOptions options;
   options.diagnostic_draws = 100;
   const FitResult result =
-      fit(model, options, {[](const FitView& view) {
-                  return view.phase != Phase::kRefinement || view.iteration < 5;
-                }});
+      fit(model, options,
+          {[](const FitView& view) { return view.phase != Phase::kRefinement || view.iteration < 5; }});
   EXPECT_EQ(result.stopped, StopReason::kInterrupted);
   EXPECT_EQ(result.iterations, 5);
   EXPECT_FALSE(result.trusted);
