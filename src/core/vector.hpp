@@ -1,7 +1,13 @@
 #pragma once
-// A register full of doubles, as wide as the processor's.
-#if defined(__FMA__)
+// A register full of doubles, as wide as the processor's. For the engine alone: what it is depends on the
+// instruction set, of which the program and the data library may be compiled for another.
+#if defined(MAGVA_OUTSIDE_ENGINE)
+#error "vector code belongs to the engine: call it through a function that is declared without vectors"
+#endif
+#if defined(__AVX__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include <cstdint>
@@ -105,12 +111,14 @@ template <class Body>
 
 /// a b + c in one rounding where the processor can. Spelt out, because compilers contract a sum of products
 /// in one loop and not in the next, and a draw's bits must not depend on the loop that it went through.
-#if defined(__FMA__)
+#if defined(__FMA__) || defined(__aarch64__)
 inline double multiply_add(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #if defined(__AVX512F__)
 inline Pack multiply_add(Pack a, Pack b, Pack c) { return _mm512_fmadd_pd(a, b, c); }
-#else
+#elif defined(__FMA__)
 inline Pack multiply_add(Pack a, Pack b, Pack c) { return _mm256_fmadd_pd(a, b, c); }
+#else
+inline Pack multiply_add(Pack a, Pack b, Pack c) { return vfmaq_f64(c, a, b); }
 #endif
 #else
 template <class P>
@@ -125,6 +133,8 @@ inline Pack in_register(Pack x) {
   asm("" : "+v"(x));
 #elif defined(__x86_64__)
   asm("" : "+x"(x));
+#elif defined(__aarch64__)
+  asm("" : "+w"(x));
 #endif
   return x;
 }

@@ -73,19 +73,22 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
     Pack e[N];
   };
 
+  /// The sums so far: where a block ends does not show in them.
   template <int Parts>
   struct Sums {
     explicit Sums(const BlockSums& from) {
-      for (int part = 0; part < Parts; ++part)
-        product[part] = detail::load(from.product.data() + part * kWidth);
-    }
-    void add_to(BlockSums& to) const {
       for (int part = 0; part < Parts; ++part) {
-        add(linear[part], to.log_likelihood.data() + part * kWidth);
+        linear[part] = detail::load(from.log_likelihood.data() + part * kWidth);
+        product[part] = detail::load(from.product.data() + part * kWidth);
+      }
+    }
+    void store_to(BlockSums& to) const {
+      for (int part = 0; part < Parts; ++part) {
+        detail::store(to.log_likelihood.data() + part * kWidth, linear[part]);
         detail::store(to.product.data() + part * kWidth, product[part]);
       }
     }
-    Pack linear[Parts]{};
+    Pack linear[Parts];
     Pack product[Parts];
   };
 
@@ -117,7 +120,7 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
     Index row = begin;
     for (; row + kStep <= end; row += kStep) add_packs<kAtOnce>(block, eta, row, sums);
     for (; row < end; row += detail::kPadding) add_packs<kParts>(block, eta, row, sums);
-    sums.add_to(to);
+    sums.store_to(to);
   }
 
   template <int N>
@@ -138,7 +141,7 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
     Index row = begin;
     for (; row + kAtOnce <= end; row += kAtOnce) add_draws<kAtOnce>(response + row, eta + row * kWidth, sums);
     for (; row < end; ++row) add_draws<1>(response + row, eta + row * kWidth, sums);
-    sums.add_to(to);
+    sums.store_to(to);
   }
 
   template <int N>

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/caches.hpp"
 #include "core/vector.hpp"
 #include "models/design_kernel.hpp"
 #include "models/draw_pack_kernel.hpp"
@@ -22,6 +23,7 @@ class DenseKernel final : public DesignKernel {
         x_(x),
         whole_(x.cols / kWidth<P> * kWidth<P>),
         column_(padded(x.cols)),
+        block_rows_(rows_in_bytes(cache_sizes().first, x.cols * static_cast<Index>(sizeof(Scalar)))),
         fetch_(fetch_from(x.rows * x.stride * static_cast<Index>(sizeof(Scalar)))) {
     // Numbers in single precision had better be converted once for several draws, and packs of two gain
     // nothing.
@@ -29,11 +31,7 @@ class DenseKernel final : public DesignKernel {
       draw_packs_.emplace(x, fetch_ != Fetch::nothing);
   }
 
-  Index block_rows() const override {
-    constexpr Index kBlockBytes = 32768;  // a first-level cache
-    const Index row_bytes = std::max<Index>(1, x_.cols * static_cast<Index>(sizeof(Scalar)));
-    return std::clamp<Index>(kBlockBytes / row_bytes / kPadding, 1, 16) * kPadding;
-  }
+  Index block_rows() const override { return block_rows_; }
 
   Index packed_size(Index draws) const override { return column_ * draws; }
 
@@ -74,8 +72,8 @@ class DenseKernel final : public DesignKernel {
   enum class Fetch { nothing, half, all };
 
   static Fetch fetch_from(Index bytes) {
-    if (bytes <= kOwnCacheBytes) return Fetch::nothing;
-    return bytes <= kSharedCacheBytes ? Fetch::half : Fetch::all;
+    if (bytes <= cache_sizes().second) return Fetch::nothing;
+    return bytes <= cache_sizes().last ? Fetch::half : Fetch::all;
   }
 
   template <Fetch F>
@@ -87,7 +85,7 @@ class DenseKernel final : public DesignKernel {
   /// Chosen rows come in runs, and mostly the row that is a block further on is wanted, too.
   template <class Product>
   void with_fetch(const RowBlock& block, Product&& product) const {
-    const bool last = !block.chosen && block.begin + block.size + block_rows() > x_.rows;
+    const bool last = !block.chosen && block.begin + block.size + block_rows_ > x_.rows;
     const Fetch fetch = last ? Fetch::nothing : fetch_;
     if (fetch == Fetch::all) return product(std::integral_constant<Fetch, Fetch::all>{});
     if (fetch == Fetch::half) return product(std::integral_constant<Fetch, Fetch::half>{});
@@ -147,7 +145,7 @@ class DenseKernel final : public DesignKernel {
 
   template <int R, int S, Fetch F>
   void multiply_tile(const TileRows<R>& rows, const double* packed, double* eta, Index stride) const {
-    const Index ahead = block_rows() * x_.stride;
+    const Index ahead = block_rows_ * x_.stride;
     const Index end = x_.cols;
     const Index last = x_.cols - kWidth<P>;
     const Index column = column_;
@@ -187,7 +185,7 @@ class DenseKernel final : public DesignKernel {
 
   template <int R, int S, Fetch F>
   void accumulate_tile(const TileRows<R>& rows, const double* residual, Index stride, double* packed) const {
-    const Index ahead = block_rows() * x_.stride;
+    const Index ahead = block_rows_ * x_.stride;
     const Index end = x_.cols;
     const Index last = x_.cols - kWidth<P>;
     const Index column = column_;
@@ -216,12 +214,10 @@ class DenseKernel final : public DesignKernel {
     }
   }
 
-  static constexpr Index kOwnCacheBytes = Index{1} << 20U;
-  static constexpr Index kSharedCacheBytes = Index{32} << 20U;
-
   DenseRows<Scalar> x_;
   Index whole_;   // columns in whole packs
   Index column_;  // length of a draw's packed column
+  Index block_rows_;
   Fetch fetch_;
   std::optional<DrawPackKernel> draw_packs_;
 };

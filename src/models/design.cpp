@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/caches.hpp"
 #include "core/huge_pages.hpp"
 #include "magva/error.hpp"
 
@@ -22,7 +23,6 @@ void require_finite(const Dense& matrix) {
 
 // Rows that start on a cache line are read faster from cache; from memory it makes no difference, and large
 // designs had better not be copied. What makes a difference there is the size of pages.
-constexpr Index kLargeBytes = Index{32} << 20;
 constexpr Index kAlignFromBytesPerRow = 512;
 
 template <class Dense>
@@ -31,7 +31,7 @@ Dense align_rows(Dense matrix) {
   constexpr Index kSize = static_cast<Index>(sizeof(Scalar));
   constexpr Index kPerLine = 64 / kSize;
   if (matrix.cols() % kPerLine == 0 || matrix.cols() * kSize < kAlignFromBytesPerRow ||
-      matrix.size() * kSize > kLargeBytes)
+      matrix.size() * kSize > detail::cache_sizes().last)
     return matrix;
   Dense aligned = Dense::Zero(matrix.rows(), (matrix.cols() + kPerLine - 1) / kPerLine * kPerLine);
   aligned.leftCols(matrix.cols()) = matrix;
@@ -69,7 +69,7 @@ Design own_dense(Dense matrix) {
   const Index cols = matrix.cols();
   const auto kept = std::make_shared<const Dense>(align_rows(std::move(matrix)));
   const Index bytes = kept->size() * static_cast<Index>(sizeof(typename Dense::Scalar));
-  if (bytes > kLargeBytes) move_to_large_pages(kept->data(), static_cast<std::size_t>(bytes));
+  if (bytes > detail::cache_sizes().last) move_to_large_pages(kept->data(), static_cast<std::size_t>(bytes));
   return Design::view(DenseRows<typename Dense::Scalar>{kept->data(), kept->rows(), cols, kept->cols()},
                       kept);
 }

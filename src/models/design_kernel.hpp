@@ -1,8 +1,10 @@
 #pragma once
 // The two products of a regression with a block of rows of its design, for all draws at once.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "core/vector.hpp"
 #include "magva/design.hpp"
 
 namespace magva::detail {
@@ -14,6 +16,12 @@ struct RowBlock {
   Index size;
   Index row(Index i) const { return chosen ? chosen[begin + i] : begin + i; }
 };
+
+/// Rows of a block of about so many bytes: a multiple of 8, and not so many that the draws beside them would
+/// fill the cache.
+inline Index rows_in_bytes(Index block_bytes, Index row_bytes) {
+  return std::clamp<Index>(block_bytes / std::max<Index>(1, row_bytes) / kPadding, 1, 16) * kPadding;
+}
 
 class DrawPackKernel;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/caches.hpp"
 #include "core/vector.hpp"
 #include "models/design_kernel.hpp"
 
@@ -15,14 +16,14 @@ class DrawPackKernel {
   static constexpr Index kDraws = kWidth<Pack>;
 
   /// Asks for a block ahead while it is at another, where the design is `far` from the core.
-  DrawPackKernel(const DenseRows<double>& x, bool far) : x_(x), ahead_(far ? block_rows() : 0) {}
+  DrawPackKernel(const DenseRows<double>& x, bool far)
+      : x_(x),
+        block_rows_(
+            rows_in_bytes(cache_sizes().second / 32 * 3, x.cols * static_cast<Index>(sizeof(double)))),
+        ahead_(far ? block_rows_ : 0) {}
 
   /// Rows of a block that the second-level cache keeps from the first product to the second, a multiple of 8.
-  Index block_rows() const {
-    constexpr Index kBlockBytes = 98304;
-    const Index row_bytes = x_.cols * static_cast<Index>(sizeof(double));
-    return std::clamp<Index>(kBlockBytes / row_bytes / kPadding, 1, 16) * kPadding;
-  }
+  Index block_rows() const { return block_rows_; }
 
   Index packed_size() const { return x_.cols * kDraws; }
 
@@ -125,6 +126,7 @@ class DrawPackKernel {
   }
 
   DenseRows<double> x_;
+  Index block_rows_;
   Index ahead_;
 };
 

@@ -52,8 +52,9 @@ class ElementwiseLikelihood : public Likelihood {
       shape.precision[s] = shapes[s].precision;
       shape.log_scale[s] = shapes[s].log_scale;
     }
-    Pack log_likelihood{};
-    Pack nuisance{};
+    // On from the sums so far: where a block ends does not show in them.
+    Pack log_likelihood = load(sums.log_likelihood.data());
+    Pack nuisance = load(sums.nuisance_gradient.data());
     for (Index i = 0; i < block.rows; ++i) {
       double* at = eta + i * kWidth<Pack>;
       const Point point = family().point(load(at), fill(block.response[i]), shape);
@@ -62,8 +63,8 @@ class ElementwiseLikelihood : public Likelihood {
       if constexpr (Family::kNuisance) nuisance += weight * point.nuisance;
       store(at, weight * point.residual);
     }
-    add(log_likelihood, sums.log_likelihood.data());
-    if constexpr (Family::kNuisance) add(nuisance, sums.nuisance_gradient.data());
+    store(sums.log_likelihood.data(), log_likelihood);
+    if constexpr (Family::kNuisance) store(sums.nuisance_gradient.data(), nuisance);
   }
 
   void log_density(ConstVectorRef response, VectorRef eta, const Shape& shape) const final {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/caches.hpp"
 #include "core/panel_kernels.hpp"
 #include "manifold/euclidean.hpp"
 #include "manifold/fixed_rank.hpp"
@@ -16,16 +17,17 @@ namespace {
 
 void clear_non_finite(MatrixRef x) { x = x.array().isFinite().select(x, 0); }
 
-// Numbers that, with the rule's memory beside them, surely stay in cache from one sweep to the next, and
-// numbers that surely do not: between them it depends on who else uses a shared cache.
-constexpr Index kCached = Index{1} << 18U;
-constexpr Index kBeyondCaches = Index{1} << 19U;
+// Whether a matrix, with the rule's memory beside it, surely stays in cache from one sweep to the next, and
+// whether it surely does not: between them it depends on who else uses a shared cache.
+Index bytes_of(ConstMatrixRef x) { return x.size() * static_cast<Index>(sizeof(double)); }
+bool stays_in_cache(ConstMatrixRef x) { return bytes_of(x) < detail::cache_sizes().last / 16; }
+bool exceeds_caches(ConstMatrixRef x) { return bytes_of(x) > detail::cache_sizes().last / 8; }
 
 /// Looks ahead to these rows of x, and to what `add_more` adds.
 template <class AddMore>
 void look_ahead_to(Range next, ConstMatrixRef x, Ahead& ahead, AddMore&& add_more) {
   ahead.clear();
-  if (x.size() < kCached) return;
+  if (stays_in_cache(x)) return;
   add(ahead, panel(x, next));
   add_more();
 }
@@ -166,7 +168,7 @@ class CurvedUpdate final : public RuleOnManifold<Rule, M> {
 
   void direct_in_one_stage(ConstMatrixRef x, GradientPanels& gradient, MatrixRef work, TallSkinny& kernel) {
     // What no cache holds until the next sweep is written past the caches: they would fetch it first.
-    const bool past_caches = x.size() > kBeyondCaches;
+    const bool past_caches = exceeds_caches(x);
     sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
       look_ahead_to_gradient(r, x, gradient, kernel.ahead(task));
       const MutablePanel v = past_caches ? kernel.scratch_panel(r, x.cols(), task) : stretch(work, r);
