@@ -1,7 +1,7 @@
 # The front door. Each target installs the Debian packages that are missing, configures and builds.
 JOBS ?= $(shell nproc)
 
-.PHONY: build demo test test-sanitize test-clang lint format bench fuzz clean
+.PHONY: build demo test test-sanitize test-sanitize-all test-tsan test-clang test-isa test-aarch64 package test-package lint check-format format bench fuzz clean
 build:
 	@scripts/setup build
 	@cmake --preset release -DMAGVA_TESTS=OFF -DMAGVA_QUICK=ON >/dev/null
@@ -17,17 +17,61 @@ test:
 	@cmake --build --preset release -j $(JOBS)
 	ctest --test-dir build --output-on-failure -j $(JOBS)
 
+# A hundred times as slow under a sanitizer or an emulator, and nothing in them that other tests do not go through.
+SLOW_TESTS = OverAMillionSteps|^FitAutoLarge|^StanFit
+
+# Address and undefined behaviour sanitizers over the unit and property tests; `test-sanitize-all`: over everything that the
+# program does, too.
 test-sanitize:
 	@scripts/setup build test
-	@cmake --preset sanitize >/dev/null
+	@cmake --preset sanitize -DMAGVA_QUICK=ON >/dev/null
+	@cmake --build --preset sanitize --target magva_tests -j $(JOBS)
+	ctest --test-dir build-sanitize -L unit -E '$(SLOW_TESTS)' --output-on-failure -j $(JOBS)
+
+test-sanitize-all:
+	@scripts/setup build test
+	@cmake --preset sanitize -DMAGVA_QUICK=ON >/dev/null
 	@cmake --build --preset sanitize -j $(JOBS)
 	ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
+
+# The thread sanitizer over workers, noise, fast paths and models.
+test-tsan:
+	@scripts/setup build test
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan -j $(JOBS)
+	ctest --test-dir build-tsan -L unit -E '$(SLOW_TESTS)' --output-on-failure -j $(JOBS)
 
 test-clang:
 	@scripts/setup build test clang
 	@cmake --preset clang >/dev/null
 	@cmake --build --preset clang -j $(JOBS)
 	ctest --test-dir build-clang --output-on-failure -j $(JOBS)
+
+# The promise of the same bits for every level of x86-64 that there is a library for.
+test-isa:
+	@scripts/setup build test qemu
+	JOBS=$(JOBS) scripts/test-instruction-sets
+
+# The engine and its unit tests, cross-compiled and run by qemu.
+test-aarch64:
+	@scripts/setup build qemu aarch64
+	@scripts/sysroot-aarch64 build-sysroot-aarch64
+	@cmake --preset aarch64 >/dev/null
+	@cmake --build --preset aarch64 -j $(JOBS)
+	ctest --test-dir build-aarch64 -L unit -E '$(SLOW_TESTS)' --output-on-failure -j $(JOBS)
+
+# A Debian package that runs on any x86-64 machine: build-package/magva_*.deb
+package:
+	@scripts/setup build package
+	@cmake --preset package >/dev/null
+	@cmake --build --preset package -j $(JOBS)
+	@cd build-package && cpack
+	@ls -l build-package/magva_*.deb
+
+# The package in a bare Debian 12, and on an old processor.
+test-package: package
+	@scripts/setup qemu bare
+	scripts/test-package build-package/magva_*.deb
 
 lint:
 	@scripts/setup build test clang
@@ -48,8 +92,12 @@ fuzz:
 	@scripts/setup build test fuzz
 	JOBS=$(JOBS) scripts/fuzz $(FUZZ_SECONDS)
 
+check-format:
+	@scripts/setup format
+	git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
+
 format:
-	@scripts/setup clang
+	@scripts/setup format
 	git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
 
 clean:
