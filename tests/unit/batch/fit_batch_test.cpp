@@ -59,7 +59,9 @@ TEST(FitBatch, ANoisyLogDensityThatIsNoMinibatchIsRefused) {
   const Minibatch minibatch(linear_problem(200, 3).full, {20, 1, 1});
   const AnchoredMinibatch noisy(minibatch, {Vector::Zero(3), 0, Vector::Zero(3)});
   try {
-    fit(noisy);
+    FitOptions away;  // from the anchor, where there is no noise
+    away.init = Vector::Ones(3);
+    fit(noisy, away);
     FAIL() << "a minibatch was fitted as if it were the whole model";
   } catch (const UsageError& error) {
     EXPECT_NE(std::string(error.what()).find("Minibatch"), std::string::npos);
