@@ -11,10 +11,10 @@
 #include "commands/commands.hpp"
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
+#include "magva/version.hpp"
 #include "options/help.hpp"
 #include "options/parse.hpp"
 #include "terminal/terminal.hpp"
-#include "version.hpp"
 
 namespace {
 

@@ -21,12 +21,12 @@ std::optional<fs::path> find_data(const fs::path& folder, const std::string& fil
   return std::nullopt;
 }
 
-input::Table subset(const input::Table& table, const std::vector<Index>& rows) {
-  input::Table out;
+table::Table subset(const table::Table& table, const std::vector<Index>& rows) {
+  table::Table out;
   out.source = table.source;
   out.rows = static_cast<Index>(rows.size());
-  for (const input::Column& column : table.columns) {
-    input::Column part{column.name, column.kind, {}, column.levels};
+  for (const table::Column& column : table.columns) {
+    table::Column part{column.name, column.kind, {}, column.levels};
     for (const Index row : rows) part.values.push_back(column.values[row]);
     out.columns.push_back(std::move(part));
   }

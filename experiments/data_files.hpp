@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "table/table.hpp"
+#include "magva/table.hpp"
 
 namespace magva::experiments {
 
@@ -12,6 +12,6 @@ namespace magva::experiments {
 std::optional<std::filesystem::path> find_data(const std::filesystem::path& folder, const std::string& file);
 
 /// Some rows of a table, in this order.
-input::Table subset(const input::Table& table, const std::vector<Index>& rows);
+table::Table subset(const table::Table& table, const std::vector<Index>& rows);
 
 }  // namespace magva::experiments

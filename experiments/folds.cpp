@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
+#include "core/atomic_file.hpp"
 #include "magva/error.hpp"
-#include "results/text_file.hpp"
 
 namespace magva::experiments {
 
@@ -28,7 +28,7 @@ std::vector<int> stratified_folds(ConstVectorRef classes, int folds, std::uint64
 }
 
 std::vector<int> read_folds(const std::filesystem::path& path, Index rows) {
-  std::istringstream lines(results::read_text(path));
+  std::istringstream lines(io::read_text(path));
   std::string line;
   std::getline(lines, line);
   std::vector<int> out;

@@ -6,7 +6,7 @@
 #include "experiments/folds.hpp"
 #include "experiments/slang.hpp"
 #include "magva/error.hpp"
-#include "table/design.hpp"
+#include "magva/table.hpp"
 #include "table/read_table.hpp"
 
 namespace magva::experiments {
@@ -15,11 +15,11 @@ namespace {
 
 constexpr int kFolds = 5;
 
-input::DesignOptions expansion() {
-  input::DesignOptions options;
+table::DesignOptions expansion() {
+  table::DesignOptions options;
   options.response = std::string("Class");
   options.positive_class = std::string("g");
-  options.discretise = input::Discretise::mdlp;
+  options.discretise = table::Discretise::mdlp;
   return options;
 }
 
@@ -31,14 +31,14 @@ Regression make_model(const RowMatrix& x, const Vector& y, double variance) {
                              NormalPriorOptions{.variance = variance});
 }
 
-FoldDesign learnt_on_all(const input::Design& all, const FoldRows& split) {
+FoldDesign learnt_on_all(const table::EncodedRows& all, const FoldRows& split) {
   return {rows(all.x, split.training), rows(all.x, split.test), rows(all.y, split.training),
           rows(all.y, split.test)};
 }
 
-FoldDesign learnt_on_training(const input::Table& table, const FoldRows& split) {
-  const auto learnt = input::learn_design(subset(table, split.training), expansion());
-  const auto test = input::apply(learnt.spec, subset(table, split.test));
+FoldDesign learnt_on_training(const table::Table& table, const FoldRows& split) {
+  const auto learnt = table::learn_design(subset(table, split.training), expansion());
+  const auto test = table::encode(learnt.spec, subset(table, split.test));
   return {learnt.design.x, test.x, learnt.design.y, test.y};
 }
 
@@ -60,16 +60,16 @@ Vector slang_mean(const FoldDesign& fold, const SlangOptions& options, const Sto
 
 const char* id(Cuts cuts) { return cuts == Cuts::allRows ? "all-rows" : "training-rows"; }
 
-Ionosphere::Ionosphere(const IonosphereSettings& settings, input::Table table, std::vector<int> folds)
+Ionosphere::Ionosphere(const IonosphereSettings& settings, table::Table table, std::vector<int> folds)
     : settings_(settings),
       data_digest_(table.sha256),
       folds_given_(!folds.empty()),
       folds_(std::move(folds)),
       whole_([&] {
-        const auto learnt = input::learn_design(table, expansion());
+        const auto learnt = table::learn_design(table, expansion());
         return make_model(learnt.design.x, learnt.design.y, settings.prior_variance);
       }()) {
-  const auto all = input::learn_design(table, expansion()).design;
+  const auto all = table::learn_design(table, expansion()).design;
   if (folds_.empty()) folds_ = stratified_folds(all.y, kFolds, settings.seed);
   for (int fold = 0; fold < fold_count(folds_); ++fold) {
     const FoldRows split = rows_of(folds_, fold);
@@ -180,9 +180,9 @@ std::unique_ptr<Experiment> make_ionosphere(const ReproduceOptions& options) {
   if (!file)
     throw MissingData(
         "ionosphere.csv was not found beside the program: name its folder with --data or MAGVA_DATA");
-  input::ReadOptions reading;
+  table::ReadOptions reading;
   reading.digest = true;
-  input::Table table = input::read_table(file->string(), reading);
+  table::Table table = table::read_table(file->string(), reading);
   IonosphereSettings settings;
   settings.iterations = options.iterations.value_or(settings.iterations);
   settings.repetitions = options.repetitions.value_or(settings.repetitions);

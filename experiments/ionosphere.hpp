@@ -3,7 +3,7 @@
 #include "experiments/experiment.hpp"
 #include "experiments/method.hpp"
 #include "magva/regression.hpp"
-#include "table/table.hpp"
+#include "magva/table.hpp"
 
 namespace magva::experiments {
 
@@ -31,7 +31,7 @@ const char* id(Cuts cuts);
 class Ionosphere final : public Experiment {
  public:
   /// Folds as a list, one a row; empty: stratified, from the seed.
-  Ionosphere(const IonosphereSettings& settings, input::Table table, std::vector<int> folds);
+  Ionosphere(const IonosphereSettings& settings, table::Table table, std::vector<int> folds);
 
   std::string name() const override { return "ionosphere"; }
   Json settings() const override;

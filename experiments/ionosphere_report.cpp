@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/atomic_file.hpp"
 #include "experiments/ionosphere.hpp"
 #include "experiments/paper_figures.hpp"
 #include "experiments/remarks.hpp"
@@ -11,7 +12,6 @@
 #include "report/figure.hpp"
 #include "report/page.hpp"
 #include "report/table.hpp"
-#include "results/text_file.hpp"
 
 namespace magva::experiments {
 
@@ -200,7 +200,7 @@ std::vector<std::string> Ionosphere::write(const Journal& journal,
                                         "iterations. All panels share their scales.",
                                         settings_.repetitions, settings_.window)) +
           report::html(figures, folder / "figures") + bounds.html();
-  results::write_text(folder / "section.html", [&](std::ostream& out) { out << html; });
+  io::write_text(folder / "section.html", [&](std::ostream& out) { out << html; });
   return complaint.empty() ? std::vector<std::string>{} : std::vector{complaint};
 }
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <sstream>
 
+#include "core/atomic_file.hpp"
 #include "magva/error.hpp"
-#include "results/text_file.hpp"
 
 namespace magva::experiments {
 
@@ -40,14 +40,14 @@ Journal::Journal(std::filesystem::path path, const Json& settings) : path_(std::
   if (std::filesystem::exists(path_)) replaced_ = !take_up(settings);
   taken_up_ = runs_.size();
   // Written anew, so that a torn last line does not stay in front of the next one.
-  results::write_text(path_, [&](std::ostream& out) {
+  io::write_text(path_, [&](std::ostream& out) {
     out << header(settings).dump() << '\n';
     for (const auto& [key, result] : runs_) out << Json{{"key", key}, {"result", result}}.dump() << '\n';
   });
 }
 
 bool Journal::take_up(const Json& settings) {
-  std::istringstream lines(results::read_text(path_));
+  std::istringstream lines(io::read_text(path_));
   std::string line;
   std::getline(lines, line);
   const Json first = Json::parse(line, nullptr, false);

@@ -2,7 +2,7 @@
 
 #include "experiments/data_files.hpp"
 #include "experiments/leukemia.hpp"
-#include "table/design.hpp"
+#include "magva/table.hpp"
 #include "table/read_table.hpp"
 
 namespace magva::experiments {
@@ -16,22 +16,22 @@ struct Samples {
 
 // Columns that are constant in training would be dropped by the general design code; here every probe stays.
 Samples from_csv(const std::filesystem::path& path) {
-  const input::Table table = input::read_table(path.string());
-  const input::Column* label = table.find("label");
-  if (label == nullptr || label->kind != input::ColumnKind::text)
+  const table::Table table = table::read_table(path.string());
+  const table::Column* label = table.find("label");
+  if (label == nullptr || label->kind != table::ColumnKind::text)
     throw DataError(fmt::format("{} has no text column 'label' with the classes ALL and AML", path.string()));
   Samples out{RowMatrix::Ones(table.rows, static_cast<Index>(table.columns.size())), Vector(table.rows)};
   Index j = 1;
-  for (const input::Column& column : table.columns)
+  for (const table::Column& column : table.columns)
     if (&column != label) out.x.col(j++) = column.values.vector();
   for (Index i = 0; i < table.rows; ++i) out.y(i) = label->text(i) == "ALL" ? 1 : 0;
   return out;
 }
 
 Samples from_libsvm(const std::filesystem::path& path, Index features) {
-  input::ReadOptions options;
-  options.format = input::Format::libsvm;
-  const input::Table table = input::read_table(path.string(), options);
+  table::ReadOptions options;
+  options.format = table::Format::libsvm;
+  const table::Table table = table::read_table(path.string(), options);
   const auto& sparse = *table.features;
   const Index width = std::max(features, static_cast<Index>(sparse.cols()));
   Samples out{RowMatrix::Zero(table.rows, width + 1), Vector(table.rows)};

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/atomic_file.hpp"
 #include "experiments/leukemia.hpp"
 #include "experiments/paper_figures.hpp"
 #include "experiments/remarks.hpp"
@@ -10,7 +11,6 @@
 #include "report/figure.hpp"
 #include "report/page.hpp"
 #include "report/table.hpp"
-#include "results/text_file.hpp"
 
 namespace magva::experiments {
 
@@ -142,7 +142,7 @@ std::vector<std::string> Leukemia::write(const Journal& journal, const std::file
     html += report::heading(3, "Horseshoe " + coordinates.label) + table.html() +
             report::html(panels(journal, settings_, coordinates), folder / "figures");
   }
-  results::write_text(folder / "section.html", [&](std::ostream& out) { out << html; });
+  io::write_text(folder / "section.html", [&](std::ostream& out) { out << html; });
   return complaint.empty() ? std::vector<std::string>{} : std::vector{complaint};
 }
 

@@ -5,10 +5,10 @@
 
 #include <cmath>
 
+#include "core/atomic_file.hpp"
 #include "magva/error.hpp"
+#include "magva/version.hpp"
 #include "report/page.hpp"
-#include "results/text_file.hpp"
-#include "version.hpp"
 
 namespace magva::experiments {
 
@@ -95,7 +95,7 @@ void write_report(const std::filesystem::path& out) {
   report::PageText text{.title = "The paper, reproduced", .lead = kLead, .body = {}};
   for (const std::string& name : experiment_names())
     if (const auto section = out / name / "section.html"; std::filesystem::exists(section))
-      text.body.push_back(results::read_text(section));
+      text.body.push_back(io::read_text(section));
   report::save_page(text, out / "report.html");
 }
 

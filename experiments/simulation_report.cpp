@@ -5,13 +5,13 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/atomic_file.hpp"
 #include "experiments/remarks.hpp"
 #include "experiments/simulation.hpp"
 #include "experiments/statistics.hpp"
 #include "report/figure.hpp"
 #include "report/page.hpp"
 #include "report/table.hpp"
-#include "results/text_file.hpp"
 
 namespace magva::experiments {
 
@@ -246,7 +246,7 @@ std::vector<std::string> Simulation::write(const Journal& journal,
               fmt::format("After {} iterations, first repetition. Points beyond the frame are not shown.",
                           std::min(settings_.fit_after, settings_.iterations))) +
           report::html(fits, folder / "figures");
-  results::write_text(folder / "section.html", [&](std::ostream& out) { out << html; });
+  io::write_text(folder / "section.html", [&](std::ostream& out) { out << html; });
   return complaint.empty() ? std::vector<std::string>{} : std::vector{complaint};
 }
 

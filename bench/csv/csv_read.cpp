@@ -16,7 +16,7 @@ double seconds_of(const timeval& time) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const auto start = std::chrono::steady_clock::now();
-  const magva::input::Table table = magva::input::read_table(argv[1]);
+  const magva::table::Table table = magva::table::read_table(argv[1]);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/noise.hpp"
-#include "table/design_file_writer.hpp"
+#include "table/design_file.hpp"
 
 namespace {
 
@@ -31,19 +31,19 @@ magva::design_file::Header header(Index rows, Index columns, const std::string& 
   head.rows = rows;
   head.element =
       element == "float32" ? magva::design_file::Element::float32 : magva::design_file::Element::float64;
-  head.spec.response = {"y", magva::input::ResponseKind::binary, false, {"0", "1"}};
+  head.spec.response = {"y", magva::table::ResponseKind::binary, false, {"0", "1"}};
   for (Index j = 1; j <= columns; ++j)
-    head.spec.terms.push_back({fmt::format("x{}", j), magva::input::NumberTerm{}});
+    head.spec.terms.push_back({fmt::format("x{}", j), magva::table::NumberTerm{}});
   head.source = {"simulated", rows, columns + 1, ""};
   return head;
 }
 
 /// The rows from `first` on, as a function of their number alone.
-magva::input::Design part(Index first, Index rows, const magva::Vector& beta) {
+magva::table::EncodedRows part(Index first, Index rows, const magva::Vector& beta) {
   const Index columns = beta.size() - 1;
   magva::Matrix noise(columns + 1, rows);
   magva::Noise(1, magva::NoiseStream::kEvaluation).fill(0, static_cast<std::uint32_t>(first), noise);
-  magva::input::Design design;
+  magva::table::EncodedRows design;
   design.x.resize(rows, columns + 1);
   design.y.resize(rows);
   design.rows.resize(static_cast<std::size_t>(rows));

@@ -6,8 +6,8 @@
 
 #include "core/noise.hpp"
 #include "magva/error.hpp"
+#include "magva/table.hpp"
 #include "plain/models.hpp"
-#include "table/design.hpp"
 #include "table/read_table.hpp"
 
 namespace magva::bench {
@@ -23,11 +23,11 @@ Matrix small_normals(Index rows, Index cols) {
 }  // namespace
 
 TaskProblem ionosphere_problem(const std::filesystem::path& csv) {
-  input::DesignOptions options;
+  table::DesignOptions options;
   options.response = std::string("Class");
   options.positive_class = std::string("g");
-  options.discretise = input::Discretise::mdlp;
-  auto learnt = input::learn_design(input::read_table(csv.string()), options);
+  options.discretise = table::Discretise::mdlp;
+  auto learnt = table::learn_design(table::read_table(csv.string()), options);
   const Index m = learnt.design.x.cols();
   return {
       "ionosphere",       std::move(learnt.design.x), std::move(learnt.design.y), PriorKind::kNormal, 4, 1,

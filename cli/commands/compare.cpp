@@ -8,9 +8,9 @@
 #include "commands/commands.hpp"
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
-#include "options/checks.hpp"
+#include "magva/fit_folder.hpp"
+#include "options/option_spec.hpp"
 #include "options/values.hpp"
-#include "results/store.hpp"
 
 namespace magva::commands {
 

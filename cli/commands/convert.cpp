@@ -4,9 +4,9 @@
 
 #include "commands/commands.hpp"
 #include "commands/fit_options.hpp"
+#include "commands/sources.hpp"
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
-#include "source/convert_table.hpp"
 
 namespace magva::commands {
 
@@ -14,7 +14,7 @@ namespace {
 
 int run_convert(const options::Values& values) {
   if (!values.given("out")) throw UsageError("no file is named for the design: choose one with --out");
-  const source::Converted done = source::convert_table(values);
+  const source::Converted done = source::convert_table(convert_options(values));
   if (values.flag("quiet")) return kOk;
   for (const auto& note : done.notes) fmt::print(stderr, "note: {}\n", note);
   fmt::print("{} rows and {} columns, {:.1f} MB, written to {}; fit them with: magva fit {}\n", done.rows,
@@ -28,12 +28,14 @@ int run_convert(const options::Values& values) {
 options::Command convert() {
   return {
       .name = "convert",
-      .summary = "code a table once and for all, for fits that map it into memory",
+      .summary = "encode a table once and for all, for fits that map it into memory",
       .description =
-          "Writes a design file: the rows of a table as numbers, coded as 'magva fit' would, with response, "
+          "Writes a design file: the rows of a table as numbers, encoded as 'magva fit' would, with "
+          "response, "
           "weights and all that prediction needs. 'magva fit' and 'magva predict' take it in place of the "
           "table; its rows stay on disk until they are read, so that it may be larger than memory.\n"
-          "The table is read twice, some rows at a time; from standard input, and with --discretise, it is "
+          "The table is read twice, a block of rows at a time; from standard input, and with --discretise, "
+          "it is "
           "read whole.",
       .arguments = {{"FILE", "a table with a header: CSV or TSV, plain or gzipped, '-' for standard input",
                      options::ValueKind::file}},

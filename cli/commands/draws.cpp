@@ -5,18 +5,14 @@
 #include <limits>
 
 #include "commands/commands.hpp"
-#include "commands/recorded_values.hpp"
+#include "commands/sources.hpp"
+#include "core/atomic_file.hpp"
 #include "exit_codes.hpp"
 #include "magva/diagnostics.hpp"
+#include "magva/draws.hpp"
 #include "magva/error.hpp"
-#include "options/checks.hpp"
-#include "results/cmdstan_csv.hpp"
-#include "results/csv_text.hpp"
-#include "results/draws.hpp"
-#include "results/netcdf.hpp"
-#include "results/netcdf_names.hpp"
-#include "results/store.hpp"
-#include "results/text_file.hpp"
+#include "magva/fit_folder.hpp"
+#include "options/option_spec.hpp"
 
 namespace magva::commands {
 
@@ -26,64 +22,35 @@ using options::Values;
 using results::Draws;
 using results::StoredFit;
 
-Draws take_draws(const source::Reporter& reporter, const Matrix& theta, std::uint64_t seed) {
-  Draws draws;
-  for (const auto& quantity : reporter.quantities()) draws.names.push_back(quantity.name);
-  draws.values = reporter.report(theta, seed);
-  return draws;
-}
-
 /// The model with its data, which must be those of the fit.
-std::unique_ptr<source::ModelSource> source_of(const StoredFit& fit, const Values& values) {
+source::ModelSource source_of(const StoredFit& fit, const Values& values) {
   Values fit_values = recorded_values(fit.record);
   if (values.given("data-file")) fit_values.arguments = {values.text("data-file")};
   if (fit_values.arguments == std::vector<std::string>{"-"})
     throw UsageError(
         "the fit read its data from standard input: log densities need them again, name them with "
         "--data-file");
-  auto source = source::make_source(fit_values);
-  if (source->data().sha256 != fit.record.data.sha256)
+  source::ModelSource source = make_source(fit_values);
+  if (source.data.sha256 != fit.record.data.sha256)
     throw DataError(
-        fmt::format("'{}' is not the data of the fit: its content has changed", source->data().file));
+        fmt::format("'{}' is not the data of the fit: its content has changed", source.data.file));
   return source;
 }
 
-Matrix draw_theta(const StoredFit& fit, const source::ModelSource* source, const Values& values,
-                  std::uint64_t seed) {
+Matrix draw_theta(const StoredFit& fit, const std::optional<source::ModelSource>& source,
+                  const Values& values, std::uint64_t seed) {
   const Index count = values.integer("number");
   if (!values.flag("resample")) return fit.posterior.draws(count, seed);
-  return importance_resample(source->full_model(), fit.posterior, count, seed);
+  return importance_resample(*source->model, fit.posterior, count, seed);
 }
 
-Draws take_draws_with_densities(const StoredFit& fit, const source::ModelSource& source, const Matrix& theta,
-                                std::uint64_t seed) {
-  Draws draws = take_draws(source, theta, seed);
-  draws.log_p = log_densities(source.full_model(), theta);
-  draws.lp = draws.log_p;
-  draws.log_g = fit.posterior.log_density(theta);
-  return draws;
-}
-
-void write_csv(std::ostream& out, const Draws& draws) {
-  const bool densities = draws.log_p.size() > 0;
-  std::string head = densities ? "log_q,log_p" : "";
-  for (const auto& name : draws.names) head += (head.empty() ? "" : ",") + results::csv_text(name);
-  out << head << '\n';
-  for (Index s = 0; s < draws.size(); ++s) {
-    std::string line = densities ? fmt::format("{},{}", draws.log_g(s), draws.log_p(s)) : "";
-    for (Index i = 0; i < draws.values.rows(); ++i)
-      fmt::format_to(std::back_inserter(line), "{}{}", line.empty() ? "" : ",", draws.values(i, s));
-    out << line << '\n';
-  }
-}
-
-void write(Draws draws, const StoredFit& fit, const Values& values, std::uint64_t seed) {
+void write(const Draws& draws, const StoredFit& fit, const Values& values, std::uint64_t seed) {
   const std::string format = values.text("format");
   if (format == "csv") {
     if (values.given("out"))
-      results::write_text(values.text("out"), [&](std::ostream& out) { write_csv(out, draws); });
+      io::write_text(values.text("out"), [&](std::ostream& out) { results::write_csv(out, draws); });
     else
-      write_csv(std::cout, draws);
+      results::write_csv(std::cout, draws);
     return;
   }
   const results::Origin origin{fit.record.model, seed, fit.record.family};
@@ -91,7 +58,6 @@ void write(Draws draws, const StoredFit& fit, const Values& values, std::uint64_
     results::write_cmdstan_csv(values.text("out"), draws, origin);
     return;
   }
-  draws.names = results::netcdf_names(std::move(draws.names));
   results::write_netcdf(values.text("out"), draws, origin);
 }
 
@@ -102,12 +68,12 @@ int run_draws(const Values& values) {
   const StoredFit fit = results::load_fit(values.arguments.at(0));
   const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
   const bool densities = values.flag("log-density") || !plain;
-  const auto source = densities || values.flag("resample") ? source_of(fit, values) : nullptr;
-  const Matrix theta = draw_theta(fit, source.get(), values, seed);
-  Draws draws = densities
-                    ? take_draws_with_densities(fit, *source, theta, seed)
-                    : take_draws(*source::make_reporter(fit.model, recorded_values(fit.record)), theta, seed);
-  write(std::move(draws), fit, values, seed);
+  std::optional<source::ModelSource> source;
+  if (densities || values.flag("resample")) source = source_of(fit, values);
+  const Matrix theta = draw_theta(fit, source, values, seed);
+  const Draws draws = densities ? results::take_draws(*source, fit.posterior, theta, seed)
+                                : results::take_draws(*make_reporter(fit), theta, seed);
+  write(draws, fit, values, seed);
   return kOk;
 }
 

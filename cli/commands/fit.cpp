@@ -5,17 +5,14 @@
 
 #include "commands/commands.hpp"
 #include "commands/fit_options.hpp"
+#include "commands/sources.hpp"
 #include "exit_codes.hpp"
 #include "fitting/interrupt.hpp"
 #include "fitting/run.hpp"
 #include "magva/error.hpp"
-#include "results/elbo_text.hpp"
-#include "results/fit_folder.hpp"
-#include "results/fit_record.hpp"
-#include "results/store.hpp"
-#include "source/model_source.hpp"
+#include "magva/fit_folder.hpp"
+#include "results/text.hpp"
 #include "terminal/terminal.hpp"
-#include "version.hpp"
 
 namespace magva::commands {
 
@@ -81,46 +78,16 @@ void take_recorded(Values& values, const FitRecord& record, const FitFolder& fol
   values.fill_in(record.options, fmt::format("'{}'", folder.record().string()));
 }
 
-void refuse_changed_data(const source::DataRecord& now, const source::DataRecord& then) {
+void check_data_unchanged(const source::DataRecord& now, const source::DataRecord& then) {
   if (now.sha256 != then.sha256)
     throw DataError(fmt::format("cannot resume: '{}' has changed since the fit began", then.file));
 }
 
 FitRecord new_record(const Values& values, const source::ModelSource& source) {
-  FitRecord record;
-  record.version = version();
-  record.model = source.description();
-  record.stopped = FitRecord::kRunning;
-  record.notes = source.notes();
+  FitRecord record = results::begin_record(source);
   record.arguments = recorded_arguments(values);
   record.options = recorded_options(values);
-  record.data = source.data();
   return record;
-}
-
-void fill_in(FitRecord& record, const FitResult& result, const results::PosteriorSummary& summary) {
-  record.stopped = to_string(result.stopped);
-  record.evidence = result.stop_detail;
-  record.trusted = result.trusted;
-  for (const auto& warning : result.warnings) record.warnings.push_back(warning.message);
-  record.elbo = result.elbo;
-  record.elbo_se = result.elbo_se;
-  record.khat = result.khat;
-  record.iterations = result.iterations;
-  record.gradient_evaluations = result.gradient_evaluations;
-  record.rejected_draws = result.rejected_draws;
-  record.seconds = result.seconds;
-  record.family = result.manifold ? name(*result.manifold) : to_string(result.posterior.kind());
-  record.rank = result.posterior.rank();
-  if (!result.posterior.is_dense()) {
-    const Vector shares = result.posterior.factor_shares();
-    record.factor_shares.assign(shares.begin(), shares.end());
-  }
-  record.details["summary_draws"] = summary.draws;
-  record.parameters = summary.parameters;
-  if (summary.failed > 0)
-    record.warnings.push_back(
-        fmt::format("the model could not report {} of {} draws", summary.failed, summary.draws));
 }
 
 void say_result(const FitRecord& record, const FitFolder& folder) {
@@ -144,7 +111,7 @@ FitOutcome run_fit(const fitting::FitTask& task) {
     task.progress.finish();
     return outcome;
   } catch (const DataError& error) {
-    const auto account = task.source.warnings_after_fit();
+    const auto account = task.source.reporter->warnings();
     if (account.empty()) throw;
     throw DataError(fmt::format("{}; {}", error.what(), account.front()));
   }
@@ -154,9 +121,7 @@ int finish(const Values& values, const source::ModelSource& source, const FitFol
            const FitOutcome& outcome) {
   const FitResult& result = outcome.result;
   const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
-  record.details = fitting::details(result, source);
-  fill_in(record, result, results::summarise(source, result.posterior, seed));
-  for (auto& warning : source.warnings_after_fit()) record.warnings.push_back(std::move(warning));
+  results::complete_record(record, source, result, seed);
   results::store_fit(folder, record, result.posterior, source, outcome.trace);
   const bool can_go_on =
       result.stopped == StopReason::kInterrupted || result.stopped == StopReason::kTimeLimit;
@@ -172,25 +137,24 @@ int run_resumed(Values values) {
   const FitFolder folder = FitFolder::create(FitFolder::open(out_folder(values)).path());
   FitRecord record = results::load_record(folder.record());
   take_recorded(values, record, folder);
-  const auto source = source::make_source(values);
-  refuse_changed_data(source->data(), record.data);
+  const source::ModelSource source = make_source(values);
+  check_data_unchanged(source.data, record.data);
   const auto progress = fitting::make_progress(values.flag("quiet"));
   const bool from_checkpoint = folder.has_checkpoint();
   progress->say(from_checkpoint ? "going on from the last checkpoint"
                                 : "there is no checkpoint: starting again");
-  return finish(values, *source, folder, new_record(values, *source),
-                run_fit({*source, values, folder, *progress, from_checkpoint}));
+  return finish(values, source, folder, new_record(values, source),
+                run_fit({source, values, folder, *progress, from_checkpoint}));
 }
 
-void refuse_bad_options(const Values& values, const source::ModelSource& source) {
-  const Index m = source.model().dimension();
-  const auto problems = fitting::invalid_options(values, m);
-  if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "; ")));
+void check_options(const Values& values, const source::ModelSource& source) {
+  const auto invalid = fitting::invalid_options(values, source.model->dimension());
+  if (!invalid.empty()) throw UsageError(fmt::format("{}", fmt::join(invalid, "; ")));
 }
 
-std::unique_ptr<source::ModelSource> checked_source(const Values& values) {
-  auto source = source::make_source(values);
-  refuse_bad_options(values, *source);
+source::ModelSource checked_source(const Values& values) {
+  source::ModelSource source = make_source(values);
+  check_options(values, source);
   return source;
 }
 
@@ -212,13 +176,13 @@ int run_new(const Values& values) {
   const FitFolder folder = FitFolder::create(out_folder(values));
   const auto source = or_abandon(folder, [&] { return checked_source(values); });
   const auto progress = fitting::make_progress(values.flag("quiet"));
-  progress->say(source->description());
-  for (const auto& note : source->notes()) progress->say("note: " + note);
-  const FitRecord record = new_record(values, *source);
+  progress->say(source.description);
+  for (const auto& note : source.notes) progress->say("note: " + note);
+  const FitRecord record = new_record(values, source);
   folder.clear();
   return or_abandon(folder, [&] {
     results::save(record, folder.record());
-    return finish(values, *source, folder, record, run_fit({*source, values, folder, *progress, false}));
+    return finish(values, source, folder, record, run_fit({source, values, folder, *progress, false}));
   });
 }
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "options/checks.hpp"
+#include "options/option_spec.hpp"
 
 namespace magva::commands {
 

@@ -2,9 +2,9 @@
 
 #include "commands/commands.hpp"
 #include "exit_codes.hpp"
-#include "options/man_page.hpp"
+#include "magva/version.hpp"
+#include "options/help.hpp"
 #include "options/values.hpp"
-#include "version.hpp"
 
 namespace magva::commands {
 

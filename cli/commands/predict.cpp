@@ -5,16 +5,14 @@
 
 #include "commands/commands.hpp"
 #include "commands/fit_options.hpp"
+#include "commands/sources.hpp"
+#include "core/atomic_file.hpp"
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
-#include "options/checks.hpp"
-#include "prediction/new_rows.hpp"
-#include "prediction/scores.hpp"
-#include "results/csv_text.hpp"
-#include "results/store.hpp"
-#include "results/text_file.hpp"
-#include "source/design_options.hpp"
-#include "source/read_options.hpp"
+#include "magva/fit_folder.hpp"
+#include "magva/prediction.hpp"
+#include "options/option_spec.hpp"
+#include "results/text.hpp"
 
 namespace magva::commands {
 
@@ -23,24 +21,22 @@ namespace {
 using prediction::NewRows;
 using prediction::RowPredictions;
 using prediction::Scores;
-using source::Recipe;
+using source::ModelSpec;
 
-bool two_classes(const Recipe& recipe) { return recipe.model == "logistic"; }
-
-Recipe recipe_of(const results::StoredFit& fit) {
-  if (fit.model.is_null() || !fit.model.contains("design"))
+ModelSpec spec_of(const results::StoredFit& fit) {
+  if (!fit.spec)
     throw UsageError(fmt::format("the fit in '{}' is of a model that cannot predict rows of a table",
                                  fit.folder.path().string()));
-  return source::recipe_from_json(fit.model, fit.folder.model().string());
+  return *fit.spec;
 }
 
-void write_rows(std::ostream& out, const Recipe& recipe, const NewRows& rows, const RowPredictions& p) {
-  const bool classes = two_classes(recipe);
+void write_rows(std::ostream& out, const ModelSpec& spec, const NewRows& rows, const RowPredictions& p) {
+  const bool classes = spec.two_classes();
   out << (classes ? "row,class,probability,q05,q95" : "row,mean,q05,q95");
   out << (rows.response.size() > 0 ? ",observed,log_score\n" : "\n");
-  const auto& names = recipe.design.response.classes;
+  const auto& names = spec.design.response.classes;
   for (Index i = 0; i < rows.design.rows(); ++i) {
-    fmt::print(out, "{}", (rows.numbers.empty() ? i : rows.numbers[static_cast<std::size_t>(i)]) + 1);
+    fmt::print(out, "{}", (rows.row_numbers.empty() ? i : rows.row_numbers[static_cast<std::size_t>(i)]) + 1);
     if (classes) fmt::print(out, ",{}", results::csv_text(names[p.mean(i) >= .5 ? 1 : 0]));
     fmt::print(out, ",{},{},{}", p.mean(i), p.q05(i), p.q95(i));
     if (rows.response.size() > 0) {
@@ -52,7 +48,7 @@ void write_rows(std::ostream& out, const Recipe& recipe, const NewRows& rows, co
   }
 }
 
-void print_scores(std::FILE* stream, const Scores& s, const Recipe& recipe) {
+void print_scores(std::FILE* stream, const Scores& s, const ModelSpec& spec) {
   fmt::print(stream, "{} rows with a response: mean log score {:.4f}", s.rows, s.log_score);
   if (s.error_rate) fmt::print(stream, ", error rate {:.4f}", *s.error_rate);
   if (s.rmse)
@@ -62,7 +58,7 @@ void print_scores(std::FILE* stream, const Scores& s, const Recipe& recipe) {
   fmt::print(stream, "\n");
   if (s.calibration.empty()) return;
   fmt::print(stream, "calibration of the probability of '{}':\n  {:>11} {:>7} {:>10} {:>10}\n",
-             recipe.design.response.classes[1], "predicted", "rows", "mean", "observed");
+             spec.design.response.classes[1], "predicted", "rows", "mean", "observed");
   for (const auto& bin : s.calibration)
     fmt::print(stream, "  {:.1f} to {:.1f}  {:>7} {:>10.3f} {:>10.3f}\n", bin.lower, bin.upper, bin.rows,
                bin.predicted, bin.observed);
@@ -87,30 +83,30 @@ void save_scores(const Scores& s, const std::string& file) {
                                    {"rows", bin.rows},
                                    {"predicted", bin.predicted},
                                    {"observed", bin.observed}});
-  results::write_text(file, [&](std::ostream& out) { out << json.dump(2) << '\n'; });
+  io::write_text(file, [&](std::ostream& out) { out << json.dump(2) << '\n'; });
 }
 
 int run_predict(const options::Values& values) {
   const results::StoredFit fit = results::load_fit(values.arguments.at(0));
-  const Recipe recipe = recipe_of(fit);
-  const NewRows rows = prediction::read_new_rows(values.arguments.at(1), recipe, source::read_options(values),
-                                                 source::missing_policy(values));
-  const auto predictions = prediction::predict_rows(recipe, rows, fit.posterior, values.integer("number"),
+  const ModelSpec spec = spec_of(fit);
+  const NewRows rows =
+      prediction::read_new_rows(values.arguments.at(1), spec, read_options(values), missing_policy(values));
+  const auto predictions = prediction::predict_rows(spec, rows, fit.posterior, values.integer("number"),
                                                     static_cast<std::uint64_t>(values.integer("seed")));
-  const auto write = [&](std::ostream& out) { write_rows(out, recipe, rows, predictions); };
+  const auto write = [&](std::ostream& out) { write_rows(out, spec, rows, predictions); };
   const bool to_file = values.given("out");
   if (to_file)
-    results::write_text(values.text("out"), write);
+    io::write_text(values.text("out"), write);
   else
     write(std::cout);
   if (rows.response.size() == 0) {
     if (values.given("scores"))
       throw DataError(fmt::format("'{}' has no response column '{}': there is nothing to score",
-                                  values.arguments.at(1), recipe.design.response.column));
+                                  values.arguments.at(1), spec.design.response.column));
     return kOk;
   }
-  const Scores scores = prediction::score(predictions, rows.response, two_classes(recipe));
-  print_scores(to_file ? stdout : stderr, scores, recipe);
+  const Scores scores = prediction::score(predictions, rows.response, spec.two_classes());
+  print_scores(to_file ? stdout : stderr, scores, spec);
   if (values.given("scores")) save_scores(scores, values.text("scores"));
   return kOk;
 }
@@ -167,7 +163,7 @@ options::Command predict() {
       .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder},
                     {"FILE",
                      "a table with the columns of the fit, '-' for standard input, or a design file that is "
-                     "coded alike"}},
+                     "encoded alike"}},
       .groups = predict_option_groups(),
       .examples = {{"predict and score",
                     "magva predict fit/ new.csv --out predictions.csv --scores scores.json"}},

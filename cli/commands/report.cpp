@@ -3,13 +3,11 @@
 #include <filesystem>
 
 #include "commands/commands.hpp"
-#include "commands/recorded_values.hpp"
+#include "commands/sources.hpp"
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
-#include "options/checks.hpp"
+#include "options/option_spec.hpp"
 #include "report/fit_report.hpp"
-#include "source/design_options.hpp"
-#include "source/read_options.hpp"
 #include "table/design_file.hpp"
 
 namespace magva::commands {
@@ -24,7 +22,7 @@ constexpr Index kDraws = 1000;
 
 /// The file with the rows of the fit, or a sentence that says why they cannot be looked at.
 std::string rows_of_fit(const StoredFit& fit, const Values& values, std::string& why_not) {
-  if (fit.model.is_null() || !fit.model.contains("design")) {
+  if (!fit.spec) {
     why_not = "This model does not predict rows of a table.";
     return {};
   }
@@ -46,16 +44,16 @@ report::PredictiveCheck check_of(const StoredFit& fit, const Values& values) {
   report::PredictiveCheck check{};
   const std::string file = rows_of_fit(fit, values, check.missing);
   if (file.empty()) return check;
-  const auto recipe = source::recipe_from_json(fit.model, fit.folder.model().string());
+  const source::ModelSpec& spec = *fit.spec;
   const Values fit_values = recorded_values(fit.record);
-  const auto rows = prediction::read_new_rows(file, recipe, source::read_options(fit_values),
-                                              source::missing_policy(fit_values));
-  check.rows = prediction::predict_rows(recipe, rows, fit.posterior, kDraws, 1);
+  const auto rows =
+      prediction::read_new_rows(file, spec, read_options(fit_values), missing_policy(fit_values));
+  check.rows = prediction::predict_rows(spec, rows, fit.posterior, kDraws, 1);
   check.response = rows.response;
-  const bool two_classes = recipe.model == "logistic";
+  const bool two_classes = spec.two_classes();
   check.scores = prediction::score(check.rows, rows.response, two_classes);
   check.source = file;
-  if (two_classes) check.positive = recipe.design.response.classes.at(1);
+  if (two_classes) check.positive = spec.design.response.classes.at(1);
   return check;
 }
 

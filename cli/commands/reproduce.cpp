@@ -10,7 +10,7 @@
 #include "exit_codes.hpp"
 #include "experiments/reproduce.hpp"
 #include "fitting/interrupt.hpp"
-#include "options/checks.hpp"
+#include "options/option_spec.hpp"
 #include "options/values.hpp"
 #include "terminal/terminal.hpp"
 

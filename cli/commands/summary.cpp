@@ -6,11 +6,10 @@
 
 #include "commands/commands.hpp"
 #include "exit_codes.hpp"
-#include "options/checks.hpp"
+#include "magva/fit_folder.hpp"
+#include "options/option_spec.hpp"
 #include "options/values.hpp"
-#include "results/elbo_text.hpp"
-#include "results/fit_folder.hpp"
-#include "results/fit_record.hpp"
+#include "results/text.hpp"
 #include "terminal/terminal.hpp"
 
 namespace magva::commands {
@@ -32,7 +31,7 @@ void print_head(const FitRecord& r) {
     fmt::print("stopped   still running, or killed: go on with magva fit --resume\n");
     return;
   }
-  fmt::print("stopped   {}: {}\n", r.stopped, r.evidence);
+  fmt::print("stopped   {}: {}\n", r.stopped, r.stop_detail);
   fmt::print("ELBO      {} (standard error {})\n", r.elbo ? results::elbo_text(*r.elbo, 3) : "-",
              number(r.elbo_se));
   if (r.khat) fmt::print("k-hat     {:.2f}\n", *r.khat);

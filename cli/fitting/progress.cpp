@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "results/elbo_text.hpp"
+#include "results/text.hpp"
 #include "terminal/terminal.hpp"
 
 namespace magva::fitting {

@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "fitting/interrupt.hpp"
 #include "magva/minibatch.hpp"
 
 namespace magva::fitting {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kFewestDraws = 16;  // of the default in an iteration
 
@@ -45,17 +40,6 @@ FitOptions fit_options(const options::Values& values, Index dimension) {
   options.starts = static_cast<int>(values.integer("starts"));
   if (values.given("rule")) options.algorithm1 = algorithm1_options(values);
   return options;
-}
-
-/// What the summary will show, where that is not theta itself.
-std::optional<Quantities> quantities(const source::ModelSource& source, std::uint64_t seed) {
-  const auto all = source.quantities();
-  if (std::all_of(all.begin(), all.end(), [](const auto& q) { return q.coordinate.has_value(); }))
-    return std::nullopt;
-  Quantities out;
-  for (const auto& quantity : all) out.names.push_back(quantity.name);
-  out.at = [&source, seed](ConstMatrixRef theta) { return source.report(theta, seed); };
-  return out;
 }
 
 /// Shows progress, keeps the trace, and passes on Ctrl-C.
@@ -91,9 +75,9 @@ class Watch {
   /// On minibatches those of the passes and the refinement: the sample's fit is little beside them where data
   /// are large.
   static std::int64_t most_gradients(const FitTask& task, const FitOptions& options) {
-    const Minibatch* minibatch = task.source.minibatch();
-    if (minibatch == nullptr || minibatch->batches() == 1)
-      return options.evaluation_limit(task.source.model().dimension());
+    const auto& minibatch = task.source.minibatch;
+    if (!minibatch || minibatch->batches() == 1)
+      return options.evaluation_limit(task.source.model->dimension());
     const std::int64_t draws = options.minibatch.draws + 1;
     const std::int64_t iterations = options.max_iterations.value_or(kMinibatchIterations);
     return draws * (options.minibatch.passes + 1) + iterations * draws / minibatch->batches();
@@ -119,18 +103,6 @@ CheckpointOptions checkpoint_options(const FitTask& task, Watch& watch) {
           }};
 }
 
-Json or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json batch_details(const Minibatch& minibatch, std::int64_t iterations, Index diagnostic_draws) {
-  const auto batches = minibatch.batches();
-  return {{"rows", minibatch.options().rows},
-          {"run", minibatch.options().run},
-          {"batches_per_epoch", batches},
-          {"epochs", static_cast<double>(iterations) / static_cast<double>(batches)},
-          {"elbo_rows", minibatch.full().rows()},
-          {"elbo_draws", diagnostic_draws}};
-}
-
 }  // namespace
 
 std::vector<std::string> invalid_options(const options::Values& values, Index dimension) {
@@ -149,32 +121,11 @@ std::vector<std::string> invalid_options(const options::Values& values, Index di
 }
 
 FitOutcome run(const FitTask& task) {
-  const Model& model = task.source.model();
-  FitOptions options = fit_options(task.values, model.dimension());
-  options.init = task.source.start();
-  options.diagnostic_draws = task.source.judging_draws();
-  options.quantities = quantities(task.source, options.seed);
+  FitOptions options = fit_options(task.values, task.source.model->dimension());
   Watch watch(task, options);
   if (options.algorithm1) options.checkpoint = checkpoint_options(task, watch);
-  FitResult result = fit(model, options, {[&](const FitView& view) { return watch(view); }});
+  FitResult result = source::fit(task.source, options, {[&](const FitView& view) { return watch(view); }});
   return {std::move(result), watch.trace()};
-}
-
-nlohmann::ordered_json details(const FitResult& result, const source::ModelSource& source) {
-  Json out = Json::object();
-  if (!result.manifold) {
-    out = {{"rank_path", Json::array()}, {"starts", Json::array()}};
-    for (const auto& step : result.rank_path)
-      out["rank_path"].push_back({{"rank", step.rank}, {"gain", or_null(step.gain)}});
-    for (const auto& start : result.starts)
-      out["starts"].push_back({{"log_density", or_null(start.log_density)},
-                               {"converged", start.converged},
-                               {"elbo", or_null(start.elbo)}});
-  }
-  const Minibatch* minibatch = source.minibatch();
-  if (minibatch != nullptr && (result.manifold || minibatch->batches() > 1))
-    out["batch"] = batch_details(*minibatch, result.iterations, source.judging_draws());
-  return out;
 }
 
 }  // namespace magva::fitting

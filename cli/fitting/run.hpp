@@ -1,16 +1,14 @@
 #pragma once
 // One fit behind `magva fit`: the command line's options as the library's, and what happens around its
 // iterations: progress, trace, checkpoints, interrupts.
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "fitting/progress.hpp"
 #include "magva/fit.hpp"
+#include "magva/fit_folder.hpp"
+#include "magva/model_source.hpp"
 #include "options/values.hpp"
-#include "results/fit_folder.hpp"
-#include "results/trace.hpp"
-#include "source/model_source.hpp"
 
 namespace magva::fitting {
 
@@ -31,8 +29,5 @@ struct FitOutcome {
 std::vector<std::string> invalid_options(const options::Values& values, Index dimension);
 
 FitOutcome run(const FitTask& task);
-
-/// What fit.json says of the way to the result: ranks, starts, minibatches.
-nlohmann::ordered_json details(const FitResult& result, const source::ModelSource& source);
 
 }  // namespace magva::fitting

@@ -20,4 +20,7 @@ std::string option_heading(const OptionSpec& option);
 /// Breaks text into lines of at most `width` bytes; existing newlines stay.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
 
+/// The manual page magva(1) in roff, made from the option table.
+std::string man_page(const Program& program, const std::string& version);
+
 }  // namespace magva::options

@@ -1,7 +1,9 @@
 #pragma once
 // The one description of an option, from which its flag, its key in configuration files, the help, the shell
 // completions and the manual page are all made.
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,5 +72,16 @@ struct ExitCodeText {
   std::string meaning;
 };
 std::vector<ExitCodeText> exit_code_texts();
+
+// The checks that options share.
+
+/// The whole text as a number, or nothing.
+std::optional<std::int64_t> to_integer(const std::string& text);
+std::optional<double> to_number(const std::string& text);
+
+Check integer_between(std::int64_t least, std::int64_t most);
+Check positive_number();
+/// One of the texts, or what `otherwise` accepts.
+Check one_of(std::vector<std::string> texts, Check otherwise = {});
 
 }  // namespace magva::options

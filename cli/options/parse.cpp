@@ -7,12 +7,57 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "core/atomic_file.hpp"
 #include "magva/error.hpp"
-#include "options/config_file.hpp"
-#include "table/nearest_name.hpp"
+#include "table/message.hpp"
 
 namespace magva::options {
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json from_json(const std::string& text, const std::string& path) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    throw DataError(
+        fmt::format("the configuration file '{}' is not valid JSON: it breaks off or goes wrong at byte {}",
+                    path, error.byte));
+  }
+  if (json.contains("options") && json["options"].is_object()) return json["options"];
+  return json;
+}
+
+Json from_lines(const std::string& text, const std::string& path) {
+  Json json = Json::object();
+  std::istringstream in(text);
+  std::vector<CLI::ConfigItem> items;
+  try {
+    items = CLI::ConfigTOML().from_config(in);
+  } catch (const CLI::Error& error) {
+    throw DataError(fmt::format("the configuration file '{}' cannot be read: {}", path, error.what()));
+  }
+  for (const auto& item : items) {
+    if (item.name == "++" || item.name == "--") continue;  // CLI11's marks of a section's begin and end
+    if (item.inputs.size() == 1)
+      json[item.name] = item.inputs.front();
+    else
+      json[item.name] = item.inputs;
+  }
+  return json;
+}
+
+}  // namespace
+
+Json read_config(const std::string& path) {
+  const std::string text = io::read_text(path);
+  const auto first = text.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && text[first] == '{' ? from_json(text, path) : from_lines(text, path);
+}
 
 namespace {
 
@@ -64,7 +109,7 @@ void refuse_unknown_options(const Command& command, const std::vector<std::strin
   for (const auto& word : extras) {
     if (word.size() < 2 || word[0] != '-') continue;
     const std::string bare = word.substr(0, word.find('='));
-    const auto nearest = input::nearest_name(bare.substr(bare.find_first_not_of('-')), known);
+    const auto nearest = table::nearest_name(bare.substr(bare.find_first_not_of('-')), known);
     unknown.push_back(nearest ? fmt::format("{} (did you mean --{}?)", bare, *nearest) : bare);
   }
   if (!unknown.empty())
@@ -109,7 +154,7 @@ const Command& find_command(const Program& program, const std::string& word) {
   std::vector<std::string> names;
   for (const auto& command : program.commands) names.push_back(command.name);
   throw UsageError(fmt::format("there is no command '{}'{}: the commands are {}; see magva --help", word,
-                               input::suggestion(word, names), fmt::join(names, ", ")));
+                               table::suggestion(word, names), fmt::join(names, ", ")));
 }
 
 }  // namespace magva::options

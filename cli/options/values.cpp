@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "magva/error.hpp"
-#include "options/checks.hpp"
-#include "table/nearest_name.hpp"
+#include "options/option_spec.hpp"
+#include "table/message.hpp"
 
 namespace magva::options {
 
@@ -91,7 +91,7 @@ std::vector<std::string> Values::problems() const {
         rule = option.check(value);
       if (!rule.empty())
         found.push_back(fmt::format("--{} is '{}' and must be {}{}", name, value, rule,
-                                    input::suggestion(value, option.choices)));
+                                    table::suggestion(value, option.choices)));
     }
   }
   return found;
@@ -115,7 +115,7 @@ void Values::fill_in(const Json& json, const std::string& origin) {
     std::string name = key;
     std::replace(name.begin(), name.end(), '_', '-');
     if (command_->find(name) == nullptr || name == "help") {
-      unknown.push_back(fmt::format("'{}'{}", key, input::suggestion(name, option_names(*command_))));
+      unknown.push_back(fmt::format("'{}'{}", key, table::suggestion(name, option_names(*command_))));
       continue;
     }
     if (given(name)) continue;

@@ -17,7 +17,7 @@ constexpr int kVersion = 2;  // 1 had the rules' memory in other panels
 
 /// Writes or reads a field: one list of the fields serves both ways.
 struct Put {
-  io::SealedWriter& out;
+  io::ChecksummedWriter& out;
   template <class T>
   requires std::is_integral_v<T> || std::is_enum_v<T>
   void operator()(const T& value) { out.integer(static_cast<std::int64_t>(value)); }
@@ -25,7 +25,7 @@ struct Put {
 };
 
 struct Get {
-  io::SealedReader& in;
+  io::ChecksummedReader& in;
   template <class T>
   requires std::is_integral_v<T> || std::is_enum_v<T>
   void operator()(T& value) { value = static_cast<T>(in.integer()); }
@@ -79,7 +79,7 @@ void visit_counters(Visit&& visit, State& s) {
 
 void Fitter::save(const std::filesystem::path& checkpoint) const {
   const State& s = *state_;
-  io::SealedWriter out(checkpoint, kKind, kVersion);
+  io::ChecksummedWriter out(checkpoint, kKind, kVersion);
   out.integer(s.model.dimension());
   visit_options(Put{out}, s.options);
   visit_counters(Put{out}, s);
@@ -94,7 +94,7 @@ void Fitter::save(const std::filesystem::path& checkpoint) const {
 }
 
 Fitter Fitter::resume(const std::filesystem::path& checkpoint, const Model& model, int threads) {
-  io::SealedReader in(checkpoint, kKind, kVersion);
+  io::ChecksummedReader in(checkpoint, kKind, kVersion);
   const auto restore = [&](Matrix& into) {
     Matrix saved = in.matrix();
     if (saved.rows() != into.rows() || saved.cols() != into.cols())

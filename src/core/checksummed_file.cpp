@@ -1,9 +1,9 @@
 #include "core/checksummed_file.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <bit>
+#include <cerrno>
 #include <cstring>
 
 #include "magva/error.hpp"
@@ -26,57 +26,43 @@ std::string header(std::string_view kind, int version) { return fmt::format("mag
 
 }  // namespace
 
-SealedWriter::SealedWriter(std::filesystem::path path, std::string_view kind, int version)
-    : path_(std::move(path)), temporary_(path_), hash_(kFnvOffset) {
-  temporary_ += fmt::format(".{}.part", ::getpid());
-  out_.open(temporary_, std::ios::binary | std::ios::trunc);
-  if (!out_)
-    throw IoError(fmt::format("cannot write '{}': {}; check that its folder exists and may be written",
-                              path_.string(), std::strerror(errno)));
+ChecksummedWriter::ChecksummedWriter(std::filesystem::path path, std::string_view kind, int version)
+    : file_(std::move(path)), hash_(kFnvOffset) {
+  out_.open(file_.temporary(), std::ios::binary | std::ios::trunc);
+  if (!out_) throw write_error(file_.file(), errno);
   const std::string line = header(kind, version);
   bytes(line.data(), line.size());
 }
 
-SealedWriter::~SealedWriter() {
-  if (committed_) return;
-  out_.close();
-  std::error_code ignored;
-  std::filesystem::remove(temporary_, ignored);
-}
-
-void SealedWriter::bytes(const void* data, std::size_t size) {
+void ChecksummedWriter::bytes(const void* data, std::size_t size) {
   hash_ = fnv(hash_, static_cast<const char*>(data), size);
   out_.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
 }
 
-void SealedWriter::integer(std::int64_t value) { bytes(&value, sizeof value); }
-void SealedWriter::number(double value) { bytes(&value, sizeof value); }
+void ChecksummedWriter::integer(std::int64_t value) { bytes(&value, sizeof value); }
+void ChecksummedWriter::number(double value) { bytes(&value, sizeof value); }
 
-void SealedWriter::text(std::string_view value) {
+void ChecksummedWriter::text(std::string_view value) {
   integer(static_cast<std::int64_t>(value.size()));
   bytes(value.data(), value.size());
 }
 
-void SealedWriter::matrix(ConstMatrixRef value) {
+void ChecksummedWriter::matrix(ConstMatrixRef value) {
   integer(value.rows());
   integer(value.cols());
   for (Index j = 0; j < value.cols(); ++j)
     bytes(value.col(j).data(), static_cast<std::size_t>(value.rows()) * sizeof(double));
 }
 
-void SealedWriter::commit() {
-  const std::uint64_t seal = hash_;
-  out_.write(reinterpret_cast<const char*>(&seal), sizeof seal);
+void ChecksummedWriter::commit() {
+  const std::uint64_t checksum = hash_;
+  out_.write(reinterpret_cast<const char*>(&checksum), sizeof checksum);
   out_.close();
-  std::error_code error;
-  if (out_) std::filesystem::rename(temporary_, path_, error);
-  if (!out_ || error)
-    throw IoError(fmt::format("cannot write '{}': {}; is the disk full?", path_.string(),
-                              error ? error.message() : std::strerror(errno)));
-  committed_ = true;
+  if (!out_) throw write_error(file_.file(), errno);
+  file_.commit();
 }
 
-SealedReader::SealedReader(std::filesystem::path path, std::string_view kind, int version)
+ChecksummedReader::ChecksummedReader(std::filesystem::path path, std::string_view kind, int version)
     : path_(std::move(path)) {
   std::ifstream in(path_, std::ios::binary);
   std::error_code error;
@@ -90,59 +76,59 @@ SealedReader::SealedReader(std::filesystem::path path, std::string_view kind, in
   const std::string expected = header(kind, version);
   const std::string_view whole(content_.data(), content_.size());
   const std::string stem = fmt::format("magva {} ", kind);
-  if (!whole.starts_with(stem)) refuse(fmt::format("it is not a magva {} file", kind));
+  if (!whole.starts_with(stem)) fail(fmt::format("it is not a magva {} file", kind));
   if (!whole.starts_with(expected))
-    refuse(fmt::format("it has another version than {}, the one this program reads", version));
-  if (content_.size() < expected.size() + sizeof(std::uint64_t)) refuse("it is truncated");
+    fail(fmt::format("it has another version than {}, the one this program reads", version));
+  if (content_.size() < expected.size() + sizeof(std::uint64_t)) fail("it is truncated");
   end_ = content_.size() - sizeof(std::uint64_t);
-  std::uint64_t seal = 0;
-  std::memcpy(&seal, content_.data() + end_, sizeof seal);
-  if (seal != fnv(kFnvOffset, content_.data(), end_)) refuse("it is truncated or was altered");
+  std::uint64_t checksum = 0;
+  std::memcpy(&checksum, content_.data() + end_, sizeof checksum);
+  if (checksum != fnv(kFnvOffset, content_.data(), end_)) fail("it is truncated or was altered");
   at_ = expected.size();
 }
 
-void SealedReader::refuse(std::string_view why) const {
+void ChecksummedReader::fail(std::string_view why) const {
   throw DataError(fmt::format("cannot use '{}': {}; make it again", path_.string(), why));
 }
 
-void SealedReader::bytes(void* data, std::size_t size) {
-  if (size > end_ - at_) refuse("its content does not fit its kind");
+void ChecksummedReader::bytes(void* data, std::size_t size) {
+  if (size > end_ - at_) fail("its content does not fit its kind");
   if (size > 0) std::memcpy(data, content_.data() + at_, size);
   at_ += size;
 }
 
-std::int64_t SealedReader::integer() {
+std::int64_t ChecksummedReader::integer() {
   std::int64_t value = 0;
   bytes(&value, sizeof value);
   return value;
 }
 
-double SealedReader::number() {
+double ChecksummedReader::number() {
   double value = 0;
   bytes(&value, sizeof value);
   return value;
 }
 
-std::string SealedReader::text() {
+std::string ChecksummedReader::text() {
   const std::int64_t size = integer();
-  if (size < 0 || static_cast<std::size_t>(size) > end_ - at_) refuse("its content does not fit its kind");
+  if (size < 0 || static_cast<std::size_t>(size) > end_ - at_) fail("its content does not fit its kind");
   std::string value(static_cast<std::size_t>(size), '\0');
   bytes(value.data(), value.size());
   return value;
 }
 
-Matrix SealedReader::matrix() {
+Matrix ChecksummedReader::matrix() {
   const std::int64_t rows = integer();
   const std::int64_t cols = integer();
   const auto room = static_cast<std::int64_t>((end_ - at_) / sizeof(double));
-  if (rows < 0 || cols < 0 || (cols > 0 && rows > room / cols)) refuse("its content does not fit its kind");
+  if (rows < 0 || cols < 0 || (cols > 0 && rows > room / cols)) fail("its content does not fit its kind");
   Matrix value(rows, cols);
   bytes(value.data(), static_cast<std::size_t>(rows * cols) * sizeof(double));
   return value;
 }
 
-void SealedReader::finish() const {
-  if (at_ != end_) refuse("its content does not fit its kind");
+void ChecksummedReader::finish() const {
+  if (at_ != end_) fail("its content does not fit its kind");
 }
 
 }  // namespace magva::io

@@ -1,8 +1,7 @@
 #pragma once
 // Binary files that are complete or refused. Layout, all little-endian:
 //   a line of text "magva <kind> <version>\n", the payload, and 8 bytes: the FNV-1a hash of all before it.
-// Numbers in the payload are 8 bytes each; strings and arrays are preceded by their length. Written to a
-// temporary name and renamed, so that a file either stands whole or not at all.
+// Numbers in the payload are 8 bytes each; strings and arrays are preceded by their length.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -10,38 +9,34 @@
 #include <string_view>
 #include <vector>
 
+#include "core/atomic_file.hpp"
 #include "magva/types.hpp"
 
 namespace magva::io {
 
-class SealedWriter {
+class ChecksummedWriter {
  public:
-  SealedWriter(std::filesystem::path path, std::string_view kind, int version);
-  ~SealedWriter();
-  SealedWriter(const SealedWriter&) = delete;
-  SealedWriter& operator=(const SealedWriter&) = delete;
+  ChecksummedWriter(std::filesystem::path path, std::string_view kind, int version);
 
   void integer(std::int64_t value);
   void number(double value);
   void text(std::string_view value);
   void matrix(ConstMatrixRef value);
-  /// Seals the file and gives it its name.
+  /// Appends the checksum and gives the file its name.
   void commit();
 
  private:
   void bytes(const void* data, std::size_t size);
 
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  AtomicFile file_;
   std::ofstream out_;
   std::uint64_t hash_;
-  bool committed_ = false;
 };
 
-class SealedReader {
+class ChecksummedReader {
  public:
-  /// Reads and verifies the whole file: IoError where it cannot be read, DataError where it is not whole.
-  SealedReader(std::filesystem::path path, std::string_view kind, int version);
+  /// Reads and verifies the whole file: IoError if it cannot be read, DataError if it is not whole.
+  ChecksummedReader(std::filesystem::path path, std::string_view kind, int version);
 
   std::int64_t integer();
   double number();
@@ -52,7 +47,7 @@ class SealedReader {
 
  private:
   void bytes(void* data, std::size_t size);
-  [[noreturn]] void refuse(std::string_view why) const;
+  [[noreturn]] void fail(std::string_view why) const;
 
   std::filesystem::path path_;
   std::vector<char> content_;

@@ -10,7 +10,7 @@ constexpr int kVersion = 1;
 }  // namespace
 
 void Gaussian::save(const std::filesystem::path& path, const std::vector<std::string>& names) const {
-  io::SealedWriter out(path, kKind, kVersion);
+  io::ChecksummedWriter out(path, kKind, kVersion);
   out.integer(dense_ ? 1 : 0);
   out.matrix(mean_);
   out.matrix(factors_);
@@ -21,7 +21,7 @@ void Gaussian::save(const std::filesystem::path& path, const std::vector<std::st
 }
 
 SavedPosterior load_posterior(const std::filesystem::path& path) {
-  io::SealedReader in(path, kKind, kVersion);
+  io::ChecksummedReader in(path, kKind, kVersion);
   const bool dense = in.integer() == 1;
   Vector mean = in.matrix().reshaped();
   Matrix factors = in.matrix();

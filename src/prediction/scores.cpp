@@ -1,4 +1,4 @@
-#include "prediction/scores.hpp"
+#include "magva/prediction.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,13 +4,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
-#include "report/gnuplot.hpp"
+#include "core/atomic_file.hpp"
+#include "magva/error.hpp"
 #include "report/page.hpp"
 #include "report/table.hpp"
-#include "results/text_file.hpp"
+#include "stan/process.hpp"
 
 namespace magva::report {
+
+namespace {
+
+enum class GnuplotOutcome { done, missing };
+
+/// Runs gnuplot on a script, in the script's folder. IoError, with what gnuplot said, if it fails.
+GnuplotOutcome run_gnuplot(const std::filesystem::path& script) {
+  constexpr int kNotFound = 127;  // env's status if there is no such program
+  const auto absolute = std::filesystem::absolute(script);
+  const stan::ProcessResult run = stan::run_process(
+      {"/usr/bin/env", "-C", absolute.parent_path().string(), "gnuplot", absolute.filename().string()},
+      [](const std::string&) {});
+  if (run.status == kNotFound) return GnuplotOutcome::missing;
+  if (run.status != 0)
+    throw IoError(
+        fmt::format("gnuplot could not draw '{}': {}", absolute.string(), run.output.substr(0, 500)));
+  return GnuplotOutcome::done;
+}
+
+}  // namespace
 
 namespace {
 
@@ -110,10 +132,9 @@ std::string script(const Panel& panel) {
 std::string draw(const std::vector<Panel>& panels, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   for (const Panel& panel : panels)
-    results::write_text(folder / (panel.name + ".dat"),
-                        [&](std::ostream& out) { write_numbers(panel, out); });
+    io::write_text(folder / (panel.name + ".dat"), [&](std::ostream& out) { write_numbers(panel, out); });
   const auto path = folder / "figures.gp";
-  results::write_text(path, [&](std::ostream& out) {
+  io::write_text(path, [&](std::ostream& out) {
     out << kStyle;
     for (const Panel& panel : panels) out << '\n' << script(panel);
   });
@@ -133,7 +154,7 @@ std::string html(const std::vector<Panel>& panels, const std::filesystem::path& 
     out += std::filesystem::exists(picture)
                ? fmt::format("<img alt=\"{}\" width=\"{}\" height=\"{}\" src=\"{}\">\n",
                              escape_html(panel.description), panel.width, panel.height,
-                             data_uri("image/svg+xml", results::read_text(picture)))
+                             data_uri("image/svg+xml", io::read_text(picture)))
                : fmt::format("<p>({}: not drawn.)</p>\n", escape_html(panel.title));
   }
   return out + "</div>\n";

@@ -1,5 +1,5 @@
 #pragma once
-// Figures by gnuplot: one panel a file, so that a page can lay panels out for any width.
+// Figures by gnuplot: one panel per file, so that a page can lay panels out for any width.
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -2,9 +2,9 @@
 // The figures of a fit's page.
 #include <vector>
 
+#include "magva/fit_folder.hpp"
 #include "report/figure.hpp"
 #include "report/fit_report.hpp"
-#include "results/trace.hpp"
 
 namespace magva::report {
 

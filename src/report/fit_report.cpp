@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "assess/pareto.hpp"
+#include "magva/diagnostics.hpp"
 #include "report/fit_figures.hpp"
 #include "report/page.hpp"
 #include "report/table.hpp"
@@ -36,7 +36,7 @@ Table facts(const FitRecord& r) {
   add("Family", fmt::format("{}, rank {}", r.family, r.rank));
   add("ELBO", fmt::format("{} (standard error {})", number(r.elbo, 2), number(r.elbo_se, 3)));
   if (r.khat) add("k-hat", fmt::format("{:.2f}: {}", *r.khat, describe_khat(*r.khat)));
-  add("Stopped", fmt::format("{}: {}", r.stopped, r.evidence));
+  add("Stopped", fmt::format("{}: {}", r.stopped, r.stop_detail));
   add("Effort", fmt::format("{} iterations, {} gradient evaluations, {:.1f} s", r.iterations,
                             r.gradient_evaluations, r.seconds));
   if (r.rejected_draws > 0) add("Rejected draws", std::to_string(r.rejected_draws));

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "prediction/predict_rows.hpp"
-#include "prediction/scores.hpp"
-#include "results/store.hpp"
+#include "magva/fit_folder.hpp"
+#include "magva/prediction.hpp"
 
 namespace magva::report {
 

@@ -9,7 +9,7 @@ namespace magva::report {
 struct PageText {
   std::string title;
   std::string lead;               ///< HTML
-  std::vector<std::string> body;  ///< HTML, one piece a section
+  std::vector<std::string> body;  ///< HTML, one piece per section
 };
 
 std::string page(const PageText& text);

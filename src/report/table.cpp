@@ -5,21 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "results/text_file.hpp"
+#include "core/atomic_file.hpp"
+#include "results/text.hpp"
 
 namespace magva::report {
 
 namespace {
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
 
 std::string markdown_cell(const std::string& text) {
   std::string out;
@@ -75,10 +66,11 @@ std::string escape_html(const std::string& text) {
 
 std::string Table::csv() const {
   std::string out;
-  for (std::size_t j = 0; j < columns.size(); ++j) out += (j > 0 ? "," : "") + csv_cell(columns[j].name);
+  for (std::size_t j = 0; j < columns.size(); ++j)
+    out += (j > 0 ? "," : "") + results::csv_text(columns[j].name);
   out += '\n';
   for (const auto& row : rows) {
-    for (std::size_t j = 0; j < row.size(); ++j) out += (j > 0 ? "," : "") + csv_cell(row[j]);
+    for (std::size_t j = 0; j < row.size(); ++j) out += (j > 0 ? "," : "") + results::csv_text(row[j]);
     out += '\n';
   }
   return out;
@@ -115,8 +107,8 @@ std::string Table::html() const {
 }
 
 void save(const Table& table, const std::filesystem::path& folder, const std::string& stem) {
-  results::write_text(folder / (stem + ".csv"), [&](std::ostream& out) { out << table.csv(); });
-  results::write_text(folder / (stem + ".md"), [&](std::ostream& out) { out << table.markdown(); });
+  io::write_text(folder / (stem + ".csv"), [&](std::ostream& out) { out << table.csv(); });
+  io::write_text(folder / (stem + ".md"), [&](std::ostream& out) { out << table.markdown(); });
 }
 
 }  // namespace magva::report

@@ -14,7 +14,7 @@ struct TableColumn {
 
 struct Table {
   std::vector<TableColumn> columns;
-  std::vector<std::vector<std::string>> rows;  ///< one text a column; empty where there is nothing to say
+  std::vector<std::vector<std::string>> rows;  ///< one text per column; empty if there is nothing to say
 
   std::string csv() const;
   std::string markdown() const;
@@ -24,7 +24,7 @@ struct Table {
 /// table.csv and table.md in the folder.
 void save(const Table& table, const std::filesystem::path& folder, const std::string& stem = "table");
 
-/// With so many decimals; an empty text where it is not finite.
+/// With so many decimals; an empty text if it is not finite.
 std::string decimals(double value, int places);
 std::string escape_html(const std::string& text);
 

@@ -1,12 +1,12 @@
-#include "results/fit_folder.hpp"
+#include "magva/fit_folder.hpp"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "core/atomic_file.hpp"
 #include "magva/error.hpp"
-#include "results/fit_record.hpp"
-#include "results/text_file.hpp"
+#include "source/model_spec.hpp"
 
 namespace magva::results {
 
@@ -37,7 +37,7 @@ void remove_partial_files(const fs::path& path) {
 // Better to know before the fit than after it.
 void try_to_write(const fs::path& path) {
   const fs::path probe = path / "probe";
-  write_text(probe, [](std::ostream& out) { out << std::string(1 << 16, ' '); });
+  io::write_text(probe, [](std::ostream& out) { out << std::string(1 << 16, ' '); });
   fs::remove(probe);
 }
 
@@ -85,7 +85,53 @@ void FitFolder::abandon() const {
   if (!made_) return;
   clear();
   fs::remove(record(), ignored);
-  fs::remove(path_, ignored);  // which fails where it is not empty
+  fs::remove(path_, ignored);  // which fails if it is not empty
+}
+
+namespace {
+
+std::vector<std::string> coordinate_names(const Model& model) {
+  std::vector<std::string> names;
+  for (Index i = 0; i < model.dimension(); ++i) names.push_back(model.parameter_name(i));
+  return names;
+}
+
+}  // namespace
+
+void store_fit(const FitFolder& folder, const FitRecord& record, const Gaussian& posterior,
+               const source::ModelSource& source, const Trace& trace) {
+  trace.save(folder.trace());
+  posterior.save(folder.posterior(), coordinate_names(*source.model));
+  const nlohmann::json model = source.spec ? source::to_json(*source.spec) : nlohmann::json();
+  io::write_text(folder.model(), [&](std::ostream& out) { out << model.dump(2) << '\n'; });
+  save(record, folder.record());
+}
+
+FitFolder save_fit(const fs::path& path, const source::ModelSource& source, const FitResult& result,
+                   std::uint64_t seed) {
+  FitFolder folder = FitFolder::create(path);
+  folder.clear();
+  FitRecord record = begin_record(source);
+  complete_record(record, source, result, seed);
+  store_fit(folder, record, result.posterior, source);
+  return folder;
+}
+
+StoredFit load_fit(const std::filesystem::path& path) {
+  const FitFolder folder = FitFolder::open(path);
+  FitRecord record = load_record(folder.record());
+  if (record.running())
+    throw DataError(
+        fmt::format("the fit in '{}' has not ended: wait for it, or go on with magva fit --resume --out {}",
+                    path.string(), path.string()));
+  SavedPosterior saved = load_posterior(folder.posterior());
+  const nlohmann::json model = nlohmann::json::parse(io::read_text(folder.model()), nullptr, false);
+  if (model.is_discarded())
+    throw DataError(
+        fmt::format("cannot use '{}': it is not valid JSON; make the fit again", folder.model().string()));
+  std::optional<source::ModelSpec> spec;
+  if (!model.is_null()) spec = source::model_spec_from_json(model, folder.model().string());
+  return {folder, std::move(record), std::move(saved.gaussian), std::move(saved.names), std::move(spec)};
 }
 
 }  // namespace magva::results

@@ -1,21 +1,20 @@
-#include "results/netcdf.hpp"
-
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <netcdf.h>
 
 #include <algorithm>
 #include <ctime>
-#include <functional>
 #include <numeric>
 #include <set>
 
+#include "core/atomic_file.hpp"
+#include "magva/draws.hpp"
 #include "magva/error.hpp"
-#include "results/variables.hpp"
-#include "results/whole_file.hpp"
-#include "version.hpp"
+#include "magva/version.hpp"
+#include "results/names.hpp"
 
 namespace magva::results {
+
 namespace {
 
 void check(int status, const char* what) {
@@ -132,7 +131,7 @@ void write_posterior(int file, const Draws& draws, const Origin& origin) {
   NetcdfGroup posterior(file, "posterior", draws.size());
   describe(posterior, origin);
   Names names;
-  for (const auto& variable : group_variables(draws.names)) {
+  for (const auto& variable : group_variables(netcdf_names(draws.names))) {
     posterior.variable(names.accept(variable.name), variable.shape, in_netcdf_order(variable, draws.values));
   }
 }
@@ -143,7 +142,7 @@ void write_sample_stats(int file, const Draws& draws, const Origin& origin) {
   const auto column = [&](const char* name, const Vector& values) {
     stats.variable(name, {}, std::vector<double>(values.begin(), values.end()));
   };
-  column("lp", draws.lp);
+  column("lp", draws.log_p);
   column("log_p", draws.log_p);
   column("log_g", draws.log_g);
 }
@@ -151,7 +150,7 @@ void write_sample_stats(int file, const Draws& draws, const Origin& origin) {
 }  // namespace
 
 void write_netcdf(const std::filesystem::path& file, const Draws& draws, const Origin& origin) {
-  WholeFile whole(file);
+  io::AtomicFile whole(file);
   NetcdfFile netcdf(whole.temporary());
   write_posterior(netcdf.id(), draws, origin);
   write_sample_stats(netcdf.id(), draws, origin);

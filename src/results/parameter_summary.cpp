@@ -12,7 +12,7 @@ namespace {
 constexpr double kNormal95 = 1.6448536269514722;  // the standard normal quantile of .95
 constexpr Index kMostDraws = 4000;
 constexpr Index kFewestDraws = 400;
-constexpr Index kMostNumbers = 20'000'000;  // kept at a time: 160 MB
+constexpr Index kMostValues = 20'000'000;  // kept at a time: 160 MB
 
 ParameterSummary exact(const std::string& name, double mean, double sd) {
   return {name, mean, sd, mean - kNormal95 * sd, mean, mean + kNormal95 * sd};
@@ -54,15 +54,15 @@ double quantile(const std::vector<double>& sorted, double probability) {
 }
 
 PosteriorSummary summarise(const source::ModelSource& source, const Gaussian& posterior, std::uint64_t seed) {
-  const auto quantities = source.quantities();
+  const auto quantities = source.reporter->quantities();
   const Vector sd = posterior.sd();
   PosteriorSummary out;
   Matrix values;
   if (!all_coordinates(quantities)) {
     const auto count = static_cast<Index>(quantities.size());
-    out.draws = std::clamp(kMostNumbers / std::max<Index>(1, count), kFewestDraws, kMostDraws);
+    out.draws = std::clamp(kMostValues / std::max<Index>(1, count), kFewestDraws, kMostDraws);
     const Matrix theta = posterior.draws(out.draws, seed);
-    values = source.report(theta, seed);
+    values = source.reporter->report(theta, seed);
     out.failed = (values.array() * 0).colwise().sum().isNaN().count();
   }
   for (std::size_t i = 0; i < quantities.size(); ++i) {

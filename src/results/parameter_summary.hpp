@@ -4,19 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "magva/posterior.hpp"
-#include "source/model_source.hpp"
+#include "magva/fit_folder.hpp"
 
 namespace magva::results {
 
-struct ParameterSummary {
-  std::string name;
-  double mean, sd, q05, q50, q95;
-};
-
 struct PosteriorSummary {
   std::vector<ParameterSummary> parameters;
-  Index draws = 0;   ///< from which those that are no coordinates were computed; 0 where all are
+  Index draws = 0;   ///< from which those that are no coordinates were computed; 0 if all are
   Index failed = 0;  ///< draws that the model could not report
 };
 

@@ -1,4 +1,4 @@
-#include "results/trace.hpp"
+#include "magva/fit_folder.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "magva/error.hpp"
-#include "results/text_file.hpp"
+#include "core/atomic_file.hpp"
 
 namespace magva::results {
 
@@ -48,14 +48,14 @@ void Trace::end_row() {
 void Trace::save(const std::filesystem::path& path) const {
   Trace copy = *this;
   if (copy.pending_ > 0) copy.end_row();
-  write_text(path, [&](std::ostream& out) {
+  io::write_text(path, [&](std::ostream& out) {
     out << kHeader << '\n';
     for (const auto& row : copy.rows_) write_row(out, row);
   });
 }
 
 void Trace::restore(const std::filesystem::path& path, std::int64_t up_to) {
-  std::istringstream in(read_text(path));
+  std::istringstream in(io::read_text(path));
   std::string line;
   std::getline(in, line);
   if (line != kHeader) throw DataError(fmt::format("'{}' is not the trace of a fit", path.string()));

@@ -1,4 +1,4 @@
-#include "stan/compile.hpp"
+#include "magva/stan.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,10 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/atomic_file.hpp"
 #include "magva/error.hpp"
 #include "stan/process.hpp"
 #include "stan/program_text.hpp"
-#include "table/sha256.hpp"
+#include "table/byte_source.hpp"
 
 namespace magva::stan {
 namespace {
@@ -114,7 +115,7 @@ class Digest {
   std::string hex() { return sha256_.hex(); }
 
  private:
-  input::Sha256 sha256_;
+  table::Sha256 sha256_;
 };
 
 std::string digest_of(const std::vector<ProgramFile>& files, const fs::path& bridgestan) {
@@ -162,17 +163,12 @@ void write(const std::vector<ProgramFile>& files, const fs::path& folder) {
   }
 }
 
-/// Beside `to` first, then renamed: nobody sees half a library.
 void move_into_cache(const fs::path& from, const fs::path& to) {
-  const fs::path beside = to.string() + fmt::format(".{}.tmp", getpid());
+  io::AtomicFile library(to);
   std::error_code failed;
-  fs::copy_file(from, beside, fs::copy_options::overwrite_existing, failed);
-  if (!failed) fs::rename(beside, to, failed);
-  if (failed) {
-    std::error_code ignored;
-    fs::remove(beside, ignored);
-    throw IoError(fmt::format("The library '{}' cannot be written: {}.", to.string(), failed.message()));
-  }
+  fs::copy_file(from, library.temporary(), fs::copy_options::overwrite_existing, failed);
+  if (failed) throw io::write_error(to, failed.value());
+  library.commit();
 }
 
 void build(const fs::path& program, const std::vector<ProgramFile>& files, const fs::path& library,

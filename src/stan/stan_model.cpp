@@ -1,4 +1,4 @@
-#include "stan/stan_model.hpp"
+#include "magva/stan.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "magva/error.hpp"
-#include "stan/names.hpp"
+#include "stan/library.hpp"
 
 namespace magva::stan {
 namespace {

@@ -1,5 +1,4 @@
 #pragma once
-// One column while it is read: decides what it is and turns cells into values.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -7,10 +6,30 @@
 #include <string>
 #include <string_view>
 
-#include "table/cell.hpp"
-#include "table/table.hpp"
+#include "magva/table.hpp"
 
-namespace magva::input {
+namespace magva::table {
+
+/// Whether the bytes are well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF).
+bool is_utf8(std::string_view bytes);
+
+// What the text of one cell means.
+
+enum class CellKind { missing, number, not_finite, text };
+
+struct Cell {
+  CellKind kind;
+  double value;  ///< of a number; NaN otherwise
+};
+
+/// Spaces around the text do not count. Missing is one of: nothing at all, NA, N/A, n/a, #N/A, NaN, nan, NAN,
+/// NULL, null, None, ?, . (exactly these letters). A number is what C's strtod reads in decimal, with '.' for
+/// the point; one that is infinite, by name or by size, or a NaN with a sign, is `not_finite`.
+Cell read_cell(std::string_view text);
+
+std::string_view trim(std::string_view text);
+
+// One column while it is read: decides what it is and turns cells into values.
 
 /// How many of a column's first cells are of which kind, and the rule that decides what the column is.
 struct CellCounts {
@@ -48,4 +67,4 @@ class ColumnBuilder {
   std::map<std::string, Index, std::less<>> level_numbers_;
 };
 
-}  // namespace magva::input
+}  // namespace magva::table

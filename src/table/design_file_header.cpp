@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "magva/error.hpp"
-#include "table/sha256.hpp"
+#include "table/byte_source.hpp"
 
 namespace magva::design_file {
 
@@ -38,7 +38,7 @@ static_assert(sizeof(Prefix) == kPrefix);
 std::uint64_t aligned(std::uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
 std::string digest(std::string_view bytes) {
-  input::Sha256 sha;
+  table::Sha256 sha;
   sha.update(bytes.data(), bytes.size());
   return sha.hex();
 }
@@ -63,7 +63,7 @@ std::string json_text(const Header& header) {
                      {"element", header.element == Element::float64 ? "float64" : "float32"},
                      {"names", header.spec.names()},
                      {"sections", sections},
-                     {"design", input::to_json(header.spec)},
+                     {"design", table::to_json(header.spec)},
                      {"notes", header.notes},
                      {"source",
                       {{"file", header.source.file},
@@ -81,7 +81,7 @@ Header header_from(const Json& json) {
   if (element != "float64" && element != "float32")
     throw DataError(fmt::format("the element type '{}' is not known", element));
   header.element = element == "float64" ? Element::float64 : Element::float32;
-  header.spec = input::design_spec_from_json(nlohmann::json(json.at("design")));
+  header.spec = table::design_spec_from_json(nlohmann::json(json.at("design")));
   if (header.spec.sparse()) throw DataError("the design is sparse");
   const std::vector<std::string> names = json.at("names");
   if (names != header.spec.names() || json.at("columns") != header.columns())

@@ -49,7 +49,7 @@ struct Header {
   Index rows = 0;
   Element element = Element::float64;
   bool weighted = false;
-  input::DesignSpec spec;
+  table::DesignSpec spec;
   std::vector<std::string> notes;  ///< what was coded and dropped, for the user
   Source source;
   Section response, weights, matrix;  ///< placed by `lay_out`

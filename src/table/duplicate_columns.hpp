@@ -1,11 +1,14 @@
 #pragma once
+// Columns of a design that equal an earlier one: finding them, and taking them out of its specification and
+// rows.
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
-#include "table/table.hpp"
+#include "magva/table.hpp"
 
-namespace magva::input {
+namespace magva::table {
 
 struct Duplicate {
   Index column;
@@ -29,4 +32,15 @@ class ColumnHashes {
 std::vector<Duplicate> duplicate_columns(const RowMatrix& x);
 std::vector<Duplicate> duplicate_columns(const SparseRowMatrix& x);
 
-}  // namespace magva::input
+/// Takes columns of the design that equal an earlier one out of its specification.
+void drop_duplicates(DesignSpec& spec, const std::vector<Duplicate>& duplicates);
+
+/// Takes the same columns out of rows that are encoded already.
+void drop_duplicates(EncodedRows& rows, const std::vector<Duplicate>& duplicates);
+/// The columns that stay, of a dense matrix.
+RowMatrix without_duplicates(const RowMatrix& x, const std::vector<Duplicate>& duplicates);
+
+/// Says which columns were dropped and why.
+void note_dropped(const DesignSpec& spec, std::vector<std::string>& notes);
+
+}  // namespace magva::table

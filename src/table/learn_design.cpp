@@ -1,43 +1,111 @@
+#include "table/learn_design.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
+#include <stdexcept>
 
 #include "magva/error.hpp"
-#include "table/design.hpp"
-#include "table/design_scan.hpp"
-#include "table/drop_columns.hpp"
+#include "magva/table.hpp"
 #include "table/duplicate_columns.hpp"
+#include "table/learn_terms.hpp"
+#include "table/response.hpp"
 
-namespace magva::input {
+namespace magva::table {
 
-std::vector<std::string> DesignOptions::problems() const {
-  std::vector<std::string> found;
+void DesignScan::add(const Table& part) {
+  part_ = &part;
+  used_ = used_columns(part, options_);
+  if (parts_++ == 0) summaries_.assign(used_.predictors.size(), ColumnSummary(options_.standardise));
+  complete_ = missing_.add(part, used_.all());
+  seen_response_.add(*used_.response);
+  used_response_.add(*used_.response, complete_);
+  for (std::size_t i = 0; i < summaries_.size(); ++i) summaries_[i].add(*used_.predictors[i], complete_);
+}
+
+void DesignScan::learn_terms() {
+  std::vector<int> classes;
+  if (options_.discretise == Discretise::mdlp) {
+    if (parts_ > 1) throw std::logic_error("discretisation was given a table in parts");
+    const Vector y = response_values(learnt_.spec.response, *part_, *used_.response, complete_);
+    for (const double value : y) classes.push_back(static_cast<int>(value));
+  }
+  const TermLearner learner{part_->source, options_, learnt_.rows, complete_, classes};
+  for (std::size_t i = 0; i < summaries_.size(); ++i)
+    learner.learn(*used_.predictors[i], summaries_[i], learnt_.spec, learnt_.notes);
+}
+
+void DesignScan::learn_features() {
+  const SparseRowMatrix& features = *part_->features;
+  if (options_.discretise == Discretise::mdlp)
+    throw UsageError("the features of a LIBSVM file cannot be discretised; use a CSV file");
+  FeatureSelection selection =
+      select_features(features, [&](const std::string& name) { return wanted(options_, name); });
+  learnt_.spec.features = std::move(selection.term);
+  learnt_.spec.dropped = std::move(selection.dropped);
+  if (selection.absent > 0)
+    learnt_.notes.push_back(fmt::format("{} of {} features are 0 in every row and were left out",
+                                        selection.absent, features.cols()));
+  if (!options_.standardise) return;
+  scale_features(*learnt_.spec.features, features);
+  learnt_.notes.emplace_back(
+      "features were divided by their standard deviations but not centred, which would fill their zeros");
+}
+
+void DesignScan::check_names_differ() const {
+  std::set<std::string> seen;
+  for (const std::string& name : learnt_.spec.names())
+    if (!seen.insert(name).second)
+      throw DataError(
+          fmt::format("{}: two coefficients would be named '{}'; rename a column", part_->source, name));
+}
+
+LearntSpec DesignScan::finish(ResponseKind kind) {
+  options_.kind = kind;
+  options_.validate();
+  missing_.finalize(part_->source, options_.missing, learnt_.notes);
+  learnt_.rows = missing_.complete();
+  learnt_.spec.weights = options_.weights;
+  learnt_.spec.response = learn_response(part_->source, *used_.response, used_response_, kind,
+                                         options_.positive_class, learnt_.notes);
+  learn_terms();
+  if (part_->features) learn_features();
+  check_names_differ();
+  return std::move(learnt_);
+}
+
+void DesignOptions::validate() const {
   if (discretise == Discretise::mdlp && kind != ResponseKind::binary)
-    found.emplace_back("discretise: MDLP needs a response with two classes");
+    throw UsageError("discretise: MDLP needs a response with two classes");
   if (!positive_class.empty() && kind != ResponseKind::binary)
-    found.emplace_back("positive_class: only a response with two classes has one");
+    throw UsageError("positive_class: only a response with two classes has one");
   if (!weights.empty() && weights == response)
-    found.emplace_back("weights: the response cannot be the weights too");
+    throw UsageError("weights: the response cannot be the weights too");
   if (std::find(excluded.begin(), excluded.end(), response) != excluded.end() && !response.empty())
-    found.emplace_back("excluded: the response cannot be excluded");
-  if (max_levels < 2) found.emplace_back("max_levels: must be at least 2");
-  return found;
+    throw UsageError("excluded: the response cannot be excluded");
+  if (max_levels < 2) throw UsageError("max_levels: must be at least 2");
 }
 
 LearntDesign learn_design(const Table& table, const DesignOptions& options) {
-  const auto problems = options.problems();
-  if (!problems.empty()) throw UsageError(problems.front());
+  options.validate();
   DesignScan scan(options);
   scan.add(table);
   LearntSpec learnt = scan.finish(options.kind);
-  Design design = apply(learnt.spec, table, options.missing);
+  EncodedRows design = encode(learnt.spec, table, options.missing);
   const auto duplicates =
       learnt.spec.sparse() ? duplicate_columns(design.sparse_x) : duplicate_columns(design.x);
   if (!duplicates.empty()) {
     drop_duplicates(learnt.spec, duplicates);
-    design = apply(learnt.spec, table, options.missing);
+    // Only a cell that is missing in a dropped column alone makes another row complete.
+    if (count_complete_rows(learnt.spec, table) == design.size())
+      drop_duplicates(design, duplicates);
+    else
+      design = encode(learnt.spec, table, options.missing);
   }
   note_dropped(learnt.spec, learnt.notes);
   design.notes = std::move(learnt.notes);
   return {std::move(learnt.spec), std::move(design)};
 }
 
-}  // namespace magva::input
+}  // namespace magva::table

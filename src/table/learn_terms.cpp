@@ -10,7 +10,119 @@
 #include "table/mdlp.hpp"
 #include "table/message.hpp"
 
-namespace magva::input {
+namespace magva::table {
+
+void ColumnSummary::add_moment(double value) {
+  const long double before = static_cast<long double>(value) - mean_;
+  mean_ += before / static_cast<long double>(count_);
+  squares_ += before * (static_cast<long double>(value) - mean_);
+}
+
+void ColumnSummary::add(const Column& column, const std::vector<Index>& rows) {
+  const bool text = column.kind == ColumnKind::text;
+  if (text) level_counts_.resize(std::max(level_counts_.size(), column.levels.size()), 0);
+  for (const Index row : rows) {
+    const double value = column.values[row];
+    if (count_++ == 0) first_ = value;
+    constant_ = constant_ && value == first_;
+    if (text)
+      ++level_counts_[static_cast<std::size_t>(value)];
+    else if (with_moments_)
+      add_moment(value);
+  }
+}
+
+double ColumnSummary::sd() const {
+  return static_cast<double>(std::sqrt(squares_ / static_cast<long double>(count_ - 1)));
+}
+
+void ResponseSummary::add(double value) {
+  counts_ = counts_ && value >= 0 && value == std::floor(value);
+  smallest_ = empty_ ? value : std::min(smallest_, value);
+  empty_ = false;
+  if (too_many_) return;
+  const auto known = distinct_.find(value + 0.0);
+  if (known != distinct_.end()) {
+    ++known->second;
+  } else if (distinct_.size() < kMostDistinct) {
+    distinct_.emplace(value + 0.0, 1);
+  } else {
+    too_many_ = true;
+  }
+}
+
+void ResponseSummary::add(const Column& column, const std::vector<Index>& rows) {
+  for (const Index row : rows) add(column.values[row]);
+}
+
+void ResponseSummary::add(const Column& column) {
+  for (Index row = 0; row < column.values.size(); ++row)
+    if (!column.missing(row)) add(column.values[row]);
+}
+
+namespace {
+
+/// What the cells that are not zero say about a feature.
+struct Cells {
+  Index count = 0;
+  double lowest = 0, highest = 0;
+
+  void add(double value) {
+    lowest = count == 0 ? value : std::min(lowest, value);
+    highest = count == 0 ? value : std::max(highest, value);
+    ++count;
+  }
+  bool constant(Index rows) const { return count == rows && lowest == highest; }
+};
+
+template <class Visit>
+void for_each_cell(const SparseRowMatrix& matrix, Visit&& visit) {
+  for (Index row = 0; row < matrix.rows(); ++row)
+    for (SparseRowMatrix::InnerIterator cell(matrix, row); cell; ++cell) visit(cell.col(), cell.value());
+}
+
+}  // namespace
+
+FeatureSelection select_features(const SparseRowMatrix& features,
+                                 const std::function<bool(const std::string&)>& wanted) {
+  std::vector<Cells> cells(static_cast<std::size_t>(features.cols()));
+  for_each_cell(features,
+                [&](Index column, double value) { cells[static_cast<std::size_t>(column)].add(value); });
+  FeatureSelection selection;
+  selection.term.count = features.cols();
+  for (Index index = 1; index <= features.cols(); ++index) {
+    const Cells& own = cells[static_cast<std::size_t>(index - 1)];
+    if (own.count == 0) {
+      ++selection.absent;
+      continue;
+    }
+    const std::string name = feature_name(index);
+    if (!wanted(name)) continue;
+    if (own.constant(features.rows())) {
+      selection.dropped.push_back({name, "constant"});
+    } else {
+      selection.term.kept.push_back(index);
+    }
+  }
+  selection.term.scales.assign(selection.term.kept.size(), 1.0);
+  return selection;
+}
+
+void scale_features(FeaturesTerm& term, const SparseRowMatrix& features) {
+  const auto n = static_cast<double>(features.rows());
+  Vector mean = Vector::Zero(features.cols()), squares = mean, zeros = Vector::Constant(features.cols(), n);
+  for_each_cell(features, [&](Index column, double value) { mean(column) += value / n; });
+  for_each_cell(features, [&](Index column, double value) {
+    squares(column) += (value - mean(column)) * (value - mean(column));
+    zeros(column) -= 1;
+  });
+  for (std::size_t i = 0; i < term.kept.size(); ++i) {
+    const Index column = term.kept[i] - 1;
+    const double variance = (squares(column) + zeros(column) * mean(column) * mean(column)) / (n - 1);
+    // Where the squares overflow or vanish the feature stays as it is.
+    if (std::isnormal(variance)) term.scales[i] = std::sqrt(variance);
+  }
+}
 
 namespace {
 
@@ -99,4 +211,4 @@ std::optional<Term> TermLearner::levels_term(const Column& column, const ColumnS
   return Term{column.name, std::move(term)};
 }
 
-}  // namespace magva::input
+}  // namespace magva::table

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "magva/error.hpp"
-#include "table/cell.hpp"
+#include "table/column_builder.hpp"
 #include "table/message.hpp"
 
-namespace magva::input {
+namespace magva::table {
 
 namespace {
 
@@ -159,4 +159,4 @@ bool looks_like_libsvm(std::string_view line) {
   return any;
 }
 
-}  // namespace magva::input
+}  // namespace magva::table

@@ -1,11 +1,10 @@
 #pragma once
 #include <string>
 
-#include "table/read_options.hpp"
-#include "table/table.hpp"
-#include "table/text_window.hpp"
+#include "magva/table.hpp"
+#include "table/byte_source.hpp"
 
-namespace magva::input {
+namespace magva::table {
 
 /// Reads lines "label index:value index:value ..." with indices that count from 1 and increase; '#' starts a
 /// comment, blank lines are skipped.
@@ -14,4 +13,4 @@ Table read_libsvm(TextWindow& window, const std::string& source_name, const Read
 /// Whether a line can be one of a LIBSVM file with at least one feature.
 bool looks_like_libsvm(std::string_view line);
 
-}  // namespace magva::input
+}  // namespace magva::table

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-namespace magva::input {
+namespace magva::table {
 
 namespace {
 
@@ -133,4 +133,4 @@ Index bin_of(double value, std::span<const double> cuts) {
   return std::lower_bound(cuts.begin(), cuts.end(), value) - cuts.begin();
 }
 
-}  // namespace magva::input
+}  // namespace magva::table

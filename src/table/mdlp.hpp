@@ -6,7 +6,7 @@
 
 #include "magva/types.hpp"
 
-namespace magva::input {
+namespace magva::table {
 
 /// The cuts, in increasing order, that split `values` into bins by recursive minimisation of the class
 /// entropy, each accepted if it shortens the description (MDL principle, with the log2(N - 1) term).
@@ -18,4 +18,4 @@ std::vector<double> mdlp_cuts(std::span<const double> values, std::span<const in
 /// The bin of a value, from 0: the number of cuts below it. A value equal to a cut belongs to the lower bin.
 Index bin_of(double value, std::span<const double> cuts);
 
-}  // namespace magva::input
+}  // namespace magva::table

@@ -8,9 +8,8 @@
 
 #include "magva/error.hpp"
 #include "table/message.hpp"
-#include "table/nearest_name.hpp"
 
-namespace magva::input {
+namespace magva::table {
 
 namespace {
 
@@ -92,6 +91,20 @@ double count_value(const Table& table, const Column& column, Index row) {
 
 }  // namespace
 
+ResponseChoice choose_response_kind(const Column& response, const ResponseSummary& values) {
+  if (response.kind == ColumnKind::text)
+    return {ResponseKind::binary,
+            fmt::format("'{}' holds text: logistic regression was chosen", response.name)};
+  if (values.distinct().size() <= 2)
+    return {ResponseKind::binary,
+            fmt::format("'{}' has two classes: logistic regression was chosen", response.name)};
+  if (values.counts() && values.smallest() == 0)
+    return {ResponseKind::count,
+            fmt::format("'{}' holds counts: Poisson regression was chosen (--model linear for the other)",
+                        response.name)};
+  return {ResponseKind::real, fmt::format("'{}' holds numbers: linear regression was chosen", response.name)};
+}
+
 ResponseSpec learn_response(const std::string& source, const Column& column, const ResponseSummary& values,
                             ResponseKind kind, const std::string& positive_class,
                             std::vector<std::string>& notes) {
@@ -142,9 +155,9 @@ Vector weight_values(const Table& table, const Column& column, const std::vector
   return weights;
 }
 
-void refuse_zero_weights(const std::string& source, const std::string& column, double largest) {
+void check_weights_not_all_zero(const std::string& source, const std::string& column, double largest) {
   if (largest == 0)
     throw DataError(fmt::format("{}: every weight in column {} is zero", source, excerpt(column)));
 }
 
-}  // namespace magva::input
+}  // namespace magva::table

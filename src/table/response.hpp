@@ -3,11 +3,19 @@
 #include <string>
 #include <vector>
 
-#include "table/column_summary.hpp"
-#include "table/design_spec.hpp"
-#include "table/table.hpp"
+#include "magva/table.hpp"
+#include "table/learn_terms.hpp"
 
-namespace magva::input {
+namespace magva::table {
+
+struct ResponseChoice {
+  ResponseKind kind;
+  std::string reason;  ///< a sentence for the user
+};
+
+/// What a response is taken for: two different values or text, two classes (logistic regression); counts of
+/// which at least one is zero, counts (Poisson); other numbers, real (linear).
+ResponseChoice choose_response_kind(const Column& response, const ResponseSummary& values);
 
 /// Checks the response column of a fit and decides which class is 0 and which is 1; says so in a note.
 ResponseSpec learn_response(const std::string& source, const Column& column, const ResponseSummary& values,
@@ -21,6 +29,6 @@ Vector response_values(const ResponseSpec& spec, const Table& table, const Colum
 
 /// Observation weights: not negative.
 Vector weight_values(const Table& table, const Column& column, const std::vector<Index>& rows);
-void refuse_zero_weights(const std::string& source, const std::string& column, double largest);
+void check_weights_not_all_zero(const std::string& source, const std::string& column, double largest);
 
-}  // namespace magva::input
+}  // namespace magva::table

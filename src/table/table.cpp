@@ -1,15 +1,10 @@
-#include "table/table.hpp"
-
-#include <fmt/format.h>
+#include "magva/table.hpp"
 
 #include <algorithm>
 
-namespace magva::input {
+#include "table/message.hpp"
 
-std::string number_text(double value) {
-  // Adding zero turns -0 into 0, so that both are one class or level.
-  return fmt::format("{}", value + 0.0);
-}
+namespace magva::table {
 
 std::string Column::text(Index row) const {
   const double value = values[row];
@@ -41,6 +36,4 @@ std::vector<std::string> Table::names() const {
   return all;
 }
 
-std::string feature_name(Index index) { return fmt::format("x{}", index); }
-
-}  // namespace magva::input
+}  // namespace magva::table

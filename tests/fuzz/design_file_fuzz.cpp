@@ -4,7 +4,7 @@
 #include "table/design_file_header.hpp"
 
 using namespace magva::design_file;
-namespace fuzz = magva::input::fuzz;
+namespace fuzz = magva::table::fuzz;
 
 namespace {
 void require_within(const Header& header, std::uint64_t file_size) {

@@ -2,11 +2,11 @@
 #include <nlohmann/json.hpp>
 
 #include "magva/error.hpp"
+#include "magva/table.hpp"
 #include "round_trip.hpp"
-#include "table/design.hpp"
 #include "table/read_table.hpp"
 
-using namespace magva::input;
+using namespace magva::table;
 
 namespace {
 Table table_of(std::string_view text, const char* path) {
@@ -16,7 +16,7 @@ Table table_of(std::string_view text, const char* path) {
 
 void apply_to(const DesignSpec& spec, const Table& table) {
   try {
-    const Design design = apply(spec, table, MissingPolicy::drop);
+    const EncodedRows design = encode(spec, table, MissingPolicy::drop);
     const auto columns = static_cast<magva::Index>(design.names.size());
     const magva::Index made = spec.sparse() ? design.sparse_x.cols() : design.x.cols();
     fuzz::require(made == columns, "every column has a name");

@@ -5,7 +5,7 @@
 #include "table/libsvm_reader.hpp"
 #include "table/read_table.hpp"
 
-using namespace magva::input;
+using namespace magva::table;
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   if (size == 0) return 0;

@@ -6,7 +6,7 @@
 
 #include "round_trip.hpp"
 
-using namespace magva::input;
+using namespace magva::table;
 
 namespace {
 double next_value(const unsigned char*& data, const unsigned char* end) {

@@ -8,7 +8,7 @@
 
 #include "magva/error.hpp"
 
-namespace magva::input::fuzz {
+namespace magva::table::fuzz {
 
 void require(bool holds, const char* what) {
   if (holds) return;
@@ -35,11 +35,11 @@ void check_table(const Table& table) {
 namespace {
 void check_round_trip(const Table& table, const DesignOptions& options) {
   const LearntDesign learnt = learn_design(table, options);
-  const Design& design = learnt.design;
+  const EncodedRows& design = learnt.design;
   const std::string written = to_json(learnt.spec).dump();
   const DesignSpec back = design_spec_from_json(nlohmann::json::parse(written));
   require(to_json(back).dump() == written, "a specification survives JSON");
-  const Design again = apply(back, table, options.missing);
+  const EncodedRows again = encode(back, table, options.missing);
   require(again.names == design.names, "names survive");
   require(again.x == design.x && design.x.allFinite(), "the design survives and is finite");
   require(Matrix(again.sparse_x) == Matrix(design.sparse_x), "the sparse design survives");
@@ -63,4 +63,4 @@ void check_design(const Table& table, unsigned choice) {
   }
 }
 
-}  // namespace magva::input::fuzz
+}  // namespace magva::table::fuzz

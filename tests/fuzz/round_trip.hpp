@@ -1,9 +1,8 @@
 #pragma once
 // What must hold for every table that a reader accepts, whatever bytes it came from.
-#include "table/design.hpp"
-#include "table/table.hpp"
+#include "magva/table.hpp"
 
-namespace magva::input::fuzz {
+namespace magva::table::fuzz {
 
 /// Ends the process with a message where `holds` is false: libFuzzer takes that for a crash and keeps the
 /// input.
@@ -16,4 +15,4 @@ void check_table(const Table& table);
 /// gives the same design.
 void check_design(const Table& table, unsigned choice);
 
-}  // namespace magva::input::fuzz
+}  // namespace magva::table::fuzz

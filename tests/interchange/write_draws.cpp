@@ -2,8 +2,7 @@
 // Element i of draw s is 100 s + i, but for the columns that are not parameters.
 #include <filesystem>
 
-#include "results/cmdstan_csv.hpp"
-#include "results/netcdf.hpp"
+#include "magva/draws.hpp"
 
 int main(int arguments, char** words) {
   if (arguments != 2) return 2;
@@ -19,8 +18,7 @@ int main(int arguments, char** words) {
     draws.values.col(s) = magva::Vector::LinSpaced(rows, 0, static_cast<double>(rows - 1)).array() +
                           100. * static_cast<double>(s);
   }
-  draws.lp = magva::Vector::LinSpaced(draws_wanted, -1, -50);
-  draws.log_p = draws.lp;
+  draws.log_p = magva::Vector::LinSpaced(draws_wanted, -1, -50);
   draws.log_g = magva::Vector::LinSpaced(draws_wanted, -2, -3);
 
   const magva::results::Origin origin{"known_model", 11, "full rank"};

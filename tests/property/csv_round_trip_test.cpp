@@ -6,7 +6,7 @@
 
 #include "table/read_table.hpp"
 
-namespace magva::input {
+namespace magva::table {
 namespace {
 
 struct Written {
@@ -109,4 +109,4 @@ RC_GTEST_PROP(CsvRoundTrip, AnyTableReadsBack, ()) {
 }
 
 }  // namespace
-}  // namespace magva::input
+}  // namespace magva::table

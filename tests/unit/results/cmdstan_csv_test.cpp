@@ -1,4 +1,4 @@
-#include "results/cmdstan_csv.hpp"
+#include "magva/draws.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,8 @@
 #include <iterator>
 
 #include "magva/error.hpp"
-#include "stan/names.hpp"
+#include "results/names.hpp"
+#include "stan/library.hpp"
 
 namespace magva::results {
 namespace {
@@ -15,7 +16,7 @@ Draws two_draws() {
   Draws draws;
   draws.names = {"mu", "Sigma[1,2]"};
   draws.values = Matrix{{0.1, 1. / 3}, {-2, 1e-300}};
-  draws.lp = draws.log_p = Vector{{-1.5, -2}};
+  draws.log_p = Vector{{-1.5, -2}};
   draws.log_g = Vector{{-0.25, -1}};
   return draws;
 }

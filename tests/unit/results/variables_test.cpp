@@ -1,4 +1,4 @@
-#include "results/variables.hpp"
+#include "results/names.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,8 @@
 // Compiling through a stand-in for BridgeStan's folder: a Makefile of our own that takes a library ready
 // made.
-#include "stan/compile.hpp"
+#include "magva/stan.hpp"
+
+#include "stan/library.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,8 @@
 #include <filesystem>
 #include <string>
 
-#include "stan/stan_model.hpp"
+#include "magva/stan.hpp"
+#include "stan/library.hpp"
 
 namespace magva::stan {
 

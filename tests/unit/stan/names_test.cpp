@@ -1,4 +1,4 @@
-#include "stan/names.hpp"
+#include "stan/library.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "libraries.hpp"
-#include "stan/compile.hpp"
+#include "magva/stan.hpp"
 
 namespace magva::stan {
 namespace {

@@ -1,4 +1,4 @@
-#include "stan/stan_model.hpp"
+#include "magva/stan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,27 @@
+#pragma once
+// From the options of a command to those of the libraries: how tables are read and encoded, and what is
+// fitted to them.
+#include <memory>
+
+#include "magva/fit_folder.hpp"
+#include "magva/model_source.hpp"
+#include "options/values.hpp"
+
+namespace magva::commands {
+
+table::ReadOptions read_options(const options::Values& values);
+table::MissingPolicy missing_policy(const options::Values& values);
+
+/// Reads the model and data that the options of `magva fit` name. Throws UsageError, DataError or IoError.
+source::ModelSource make_source(const options::Values& values);
+
+/// What `magva convert` does.
+source::ConvertOptions convert_options(const options::Values& values);
+
+/// The options of the fit that the record is of.
+options::Values recorded_values(const results::FitRecord& record);
+
+/// The reporter of a stored fit: no data are read for a regression.
+std::shared_ptr<const source::Reporter> make_reporter(const results::StoredFit& fit);
+
+}  // namespace magva::commands

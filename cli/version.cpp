@@ -1,7 +1,0 @@
-#include "version.hpp"
-
-namespace magva {
-
-const char* version() { return MAGVA_VERSION; }
-
-}  // namespace magva

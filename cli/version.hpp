@@ -1,7 +1,0 @@
-#pragma once
-
-namespace magva {
-
-const char* version();
-
-}  // namespace magva

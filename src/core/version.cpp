@@ -1,0 +1,7 @@
+#include "magva/version.hpp"
+
+namespace magva {
+
+const char* version() { return MAGVA_VERSION; }
+
+}  // namespace magva

@@ -1,0 +1,216 @@
+#include "source/model_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "magva/error.hpp"
+#include "magva/pspline.hpp"
+#include "table/design_file.hpp"
+#include "table/design_spec.hpp"
+#include "table/message.hpp"
+
+namespace magva::source {
+
+namespace {
+
+using Json = nlohmann::json;
+
+template <class Enum>
+using Names = std::vector<std::pair<Enum, std::string>>;
+
+const Names<RegressionKind>& regression_names() {
+  static const Names<RegressionKind> names = {{RegressionKind::logistic, "logistic"},
+                                              {RegressionKind::linear, "linear"},
+                                              {RegressionKind::poisson, "poisson"},
+                                              {RegressionKind::pspline, "pspline"}};
+  return names;
+}
+
+const Names<PriorKind>& prior_names() {
+  static const Names<PriorKind> names = {{PriorKind::normal, "normal"}, {PriorKind::horseshoe, "horseshoe"}};
+  return names;
+}
+
+const Names<HorseshoeForm>& form_names() {
+  static const Names<HorseshoeForm> names = {{HorseshoeForm::noncentred, "noncentred"},
+                                             {HorseshoeForm::centred, "centred"}};
+  return names;
+}
+
+template <class Enum>
+std::string name_of(const Names<Enum>& names, Enum wanted) {
+  for (const auto& [value, name] : names)
+    if (value == wanted) return name;
+  throw std::logic_error("a value without a name");
+}
+
+template <class Enum>
+Enum parse(const Names<Enum>& names, const std::string& text, const char* what) {
+  std::vector<std::string> known;
+  for (const auto& [value, name] : names) {
+    if (name == text) return value;
+    known.push_back(name);
+  }
+  throw UsageError(fmt::format("there is no {} '{}': choose one of {}", what, text,
+                               table::name_list(known, known.size())));
+}
+
+SparseMatrix engine_matrix(const table::SparseRowMatrix& x) {
+  SparseMatrix out;
+  out.cols = x.cols();
+  out.columns.reserve(static_cast<std::size_t>(x.nonZeros()));
+  out.values.reserve(static_cast<std::size_t>(x.nonZeros()));
+  for (Index row = 0; row < x.rows(); ++row) {
+    for (table::SparseRowMatrix::InnerIterator entry(x, row); entry; ++entry) {
+      out.columns.push_back(static_cast<std::int32_t>(entry.col()));
+      out.values.push_back(entry.value());
+    }
+    out.starts.push_back(static_cast<std::int64_t>(out.values.size()));
+  }
+  return out;
+}
+
+PriorOptions prior_options(const ModelSpec& spec) {
+  if (spec.prior == PriorKind::normal) return NormalPriorOptions{.variance = spec.prior_variance};
+  return HorseshoeOptions{.form = spec.form, .intercept_variance = spec.prior_variance, .start_log_tau = {}};
+}
+
+// The design has an intercept and the covariate.
+Vector covariate(const table::EncodedRows& rows) { return rows.x.col(1); }
+
+}  // namespace
+
+std::string to_string(RegressionKind kind) { return name_of(regression_names(), kind); }
+std::string to_string(PriorKind kind) { return name_of(prior_names(), kind); }
+std::string to_string(HorseshoeForm form) { return name_of(form_names(), form); }
+RegressionKind parse_regression_kind(const std::string& name) {
+  return parse(regression_names(), name, "regression");
+}
+PriorKind parse_prior_kind(const std::string& name) { return parse(prior_names(), name, "prior"); }
+HorseshoeForm parse_horseshoe_form(const std::string& name) {
+  return parse(form_names(), name, "form of the horseshoe");
+}
+
+void RegressionOptions::validate() const {
+  if (!(prior_variance > 0)) throw UsageError("prior_variance: must be positive");
+  if (batch && *batch < 1) throw UsageError("batch: must be at least 1");
+  const bool spline = model == RegressionKind::pspline;
+  if (spline && covariate.empty()) throw UsageError("a P-spline needs the column of its covariate");
+  if (!spline && !covariate.empty()) throw UsageError("covariate: only a P-spline has one");
+  if (spline && basis_functions < 5) throw UsageError("basis_functions: must be at least 5");
+  if (spline && (single_precision || save_design))
+    throw UsageError("a P-spline's design is made anew from its covariate: it cannot be saved or shortened");
+}
+
+bool ModelSpec::coefficients_are_coordinates() const {
+  return prior != PriorKind::horseshoe || form == HorseshoeForm::centred;
+}
+
+std::string ModelSpec::description() const {
+  if (spline)
+    return fmt::format("robust P-spline regression with {} basis functions of '{}'", spline->functions,
+                       spline->covariate);
+  const std::string name = model == RegressionKind::poisson ? "Poisson" : to_string(model);
+  if (prior == PriorKind::normal)
+    return fmt::format("{} regression with a normal prior of variance {}", name, prior_variance);
+  return fmt::format("{} regression with a horseshoe prior", name);
+}
+
+Json to_json(const ModelSpec& spec) {
+  Json json = {{"model", to_string(spec.model)},
+               {"prior", to_string(spec.prior)},
+               {"horseshoe", to_string(spec.form)},
+               {"prior_variance", spec.prior_variance},
+               {"design", table::to_json(spec.design)}};
+  if (spec.spline)
+    json["spline"] = {{"covariate", spec.spline->covariate},
+                      {"functions", spec.spline->functions},
+                      {"lower", spec.spline->lower},
+                      {"upper", spec.spline->upper}};
+  return json;
+}
+
+ModelSpec model_spec_from_json(const Json& json, const std::string& origin) {
+  try {
+    ModelSpec spec;
+    spec.model = parse_regression_kind(json.at("model"));
+    spec.prior = parse_prior_kind(json.at("prior"));
+    spec.form = parse_horseshoe_form(json.at("horseshoe"));
+    spec.prior_variance = json.at("prior_variance");
+    spec.design = table::design_spec_from_json(json.at("design"));
+    if (json.contains("spline")) {
+      const Json& spline = json["spline"];
+      spec.spline =
+          SplineSpec{spline.at("covariate"), spline.at("functions"), spline.at("lower"), spline.at("upper")};
+    }
+    return spec;
+  } catch (const Json::exception& error) {
+    throw DataError(fmt::format("'{}' is no model of a fit: {}", origin, error.what()));
+  } catch (const UsageError& error) {
+    throw DataError(fmt::format("'{}' is no model of a fit: {}", origin, error.what()));
+  }
+}
+
+table::ResponseKind response_kind(RegressionKind model) {
+  return model == RegressionKind::logistic  ? table::ResponseKind::binary
+         : model == RegressionKind::poisson ? table::ResponseKind::count
+                                            : table::ResponseKind::real;
+}
+
+RegressionKind regression_for(table::ResponseKind kind) {
+  return kind == table::ResponseKind::binary  ? RegressionKind::logistic
+         : kind == table::ResponseKind::count ? RegressionKind::poisson
+                                              : RegressionKind::linear;
+}
+
+Design engine_design(const ModelSpec& spec, table::EncodedRows rows) {
+  if (spec.spline) {
+    const SplineSpec& s = *spec.spline;
+    return Design::own(BSplineBasis(s.functions, PsplineOptions{}.degree, s.lower, s.upper)(covariate(rows)));
+  }
+  if (spec.design.sparse()) return Design::own(engine_matrix(rows.sparse_x));
+  return Design::own(std::move(rows.x));
+}
+
+Design single_precision_design(const ModelSpec& spec, const table::EncodedRows& rows) {
+  return Design::own(design_file::single_precision(rows.x, spec.design));
+}
+
+Regression build_regression(const ModelSpec& spec, RegressionData data) {
+  if (spec.model == RegressionKind::logistic)
+    return logistic_regression(std::move(data), prior_options(spec));
+  if (spec.model == RegressionKind::poisson) return poisson_regression(std::move(data), prior_options(spec));
+  return linear_regression(std::move(data), prior_options(spec));
+}
+
+Regression build_pspline(const ModelSpec& spec, const table::EncodedRows& rows) {
+  PsplineOptions options;
+  options.functions = spec.spline->functions;
+  options.lower = spec.spline->lower;
+  options.upper = spec.spline->upper;
+  return pspline_regression(covariate(rows), rows.y, rows.weights, options).model;
+}
+
+Regression model_without_data(const ModelSpec& spec) {
+  table::EncodedRows row;
+  row.y = Vector::Zero(1);  // which every likelihood allows
+  const std::vector<std::string> names = spec.design.names();
+  const auto columns = static_cast<Index>(names.size());
+  if (spec.spline) {
+    row.x = RowMatrix::Constant(1, columns, spec.spline->lower);
+    return build_pspline(spec, row);
+  }
+  if (spec.design.sparse()) {
+    row.sparse_x.resize(1, columns);
+    row.sparse_x.insert(0, 0) = 1;
+    row.sparse_x.makeCompressed();
+  } else {
+    row.x = RowMatrix::Ones(1, columns);
+  }
+  return build_regression(spec, {engine_design(spec, std::move(row)), Vector::Zero(1), Vector(), names});
+}
+
+}  // namespace magva::source

@@ -1,0 +1,130 @@
+// Regressions on the rows of tables and of design files.
+#include <fmt/format.h>
+
+#include "magva/error.hpp"
+#include "magva/version.hpp"
+#include "source/regression_source.hpp"
+#include "table/design_file.hpp"
+#include "table/message.hpp"
+#include "table/response.hpp"
+
+namespace magva::source {
+
+namespace {
+
+std::string default_response(const table::Table& table) {
+  if (table.features) return "label";
+  throw UsageError(
+      fmt::format("no response is named: choose the column that is to be explained with --response, for "
+                  "example --response {}",
+                  table.columns.back().name));
+}
+
+const table::Column& response_column(const table::Table& table, const std::string& name) {
+  const table::Column* column = table.find(name);
+  if (column == nullptr)
+    throw DataError(fmt::format("{} has no column '{}', named as the response (--response){}", table.source,
+                                name, table::suggestion(name, table.names())));
+  return *column;
+}
+
+RegressionKind chosen_model(const RegressionOptions& options, const table::Column& response,
+                            std::vector<std::string>& notes) {
+  if (options.model) return *options.model;
+  table::ResponseSummary seen;
+  seen.add(response);
+  table::ResponseChoice choice = table::choose_response_kind(response, seen);
+  notes.push_back(std::move(choice.reason));
+  return regression_for(choice.kind);
+}
+
+void fix_knots(SplineSpec& spline, const table::EncodedRows& rows) {
+  if (rows.x.cols() < 2)
+    throw DataError(
+        fmt::format("the covariate '{}' is constant: there is no curve to fit", spline.covariate));
+  spline.lower = rows.x.col(1).minCoeff();
+  spline.upper = rows.x.col(1).maxCoeff();
+}
+
+DataRecord record_of(const table::Table& table) {
+  return {table.source, table.rows,
+          static_cast<Index>(table.columns.size()) + (table.features ? table.features->cols() : 0),
+          table.sha256};
+}
+
+void save_design(const std::string& path, const DataRecord& data, const table::LearntDesign& learnt,
+                 const std::vector<std::string>& notes, design_file::Element element) {
+  if (learnt.spec.sparse())
+    throw UsageError("a design file holds a dense design: a LIBSVM file is read as fast as it is");
+  design_file::Header header;
+  header.made_by = fmt::format("magva {}", version());
+  header.rows = learnt.design.size();
+  header.element = element;
+  header.weighted = learnt.design.weights.size() > 0;
+  header.spec = learnt.spec;
+  header.notes = notes;
+  header.source = {data.file, data.rows, data.columns, data.sha256};
+  design_file::Writer writer(path, std::move(header));
+  writer.append(learnt.design);
+  writer.commit();
+}
+
+Regression regression_on(const ModelSpec& spec, table::EncodedRows rows, bool single_precision) {
+  if (spec.spline) return build_pspline(spec, rows);
+  Vector response = std::move(rows.y);
+  Vector weights = std::move(rows.weights);
+  Design design = single_precision && !spec.design.sparse() ? single_precision_design(spec, rows)
+                                                            : engine_design(spec, std::move(rows));
+  return build_regression(spec,
+                          {std::move(design), std::move(response), std::move(weights), spec.design.names()});
+}
+
+}  // namespace
+
+ModelSource make_table_source(const table::Table& table, table::DesignOptions design,
+                              const RegressionOptions& options) {
+  if (design.response.empty()) design.response = default_response(table);
+  std::vector<std::string> notes;
+  ModelSpec spec =
+      model_spec_for(options, chosen_model(options, response_column(table, design.response), notes));
+  design.kind = response_kind(spec.model);
+  if (spec.spline) design.columns = {spec.spline->covariate};
+  table::LearntDesign learnt = table::learn_design(table, design);
+  spec.design = learnt.spec;
+  notes.insert(notes.end(), learnt.design.notes.begin(), learnt.design.notes.end());
+  if (spec.spline) fix_knots(*spec.spline, learnt.design);
+  const DataRecord data = record_of(table);
+  if (options.save_design)
+    save_design(*options.save_design, data, learnt, notes,
+                options.single_precision ? design_file::Element::float32 : design_file::Element::float64);
+  Regression regression = regression_on(spec, std::move(learnt.design), options.single_precision);
+  ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
+  source.data = data;
+  source.notes = std::move(notes);
+  return source;
+}
+
+ModelSource make_design_file_source(const std::string& path, const RegressionOptions& options) {
+  design_file::DesignFile file = design_file::open(path);
+  design_file::Header& header = file.header;
+  const RegressionKind stored = regression_for(header.spec.response.kind);
+  if (options.model && *options.model != stored)
+    throw UsageError(
+        fmt::format("the response of the design file '{}' is encoded for {} regression: for another, convert "
+                    "the table again",
+                    path, to_string(stored)));
+  ModelSpec spec = model_spec_for(options, stored);
+  spec.design = header.spec;
+  if (options.batch)
+    file.file->expect_scattered_reads();
+  else
+    file.file->expect_sequential_reads();
+  Regression regression = build_regression(
+      spec, {std::move(file.design), std::move(file.response), std::move(file.weights), spec.design.names()});
+  ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
+  source.data = {path, header.rows, header.columns(), header.sha256};
+  source.notes = std::move(header.notes);
+  return source;
+}
+
+}  // namespace magva::source
