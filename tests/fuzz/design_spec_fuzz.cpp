@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "magva/error.hpp"
-#include "magva/table.hpp"
+#include "table/design_spec.hpp"
 #include "round_trip.hpp"
 #include "table/read_table.hpp"
 

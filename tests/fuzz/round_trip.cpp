@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "magva/error.hpp"
+#include "table/design_spec.hpp"
 
 namespace magva::table::fuzz {
 

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "table/message.hpp"
 #include "table/read_table.hpp"
 
 namespace magva::table {
