@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "magva/error.hpp"
+#include "table/design_spec.hpp"
 #include "unit/table/support.hpp"
 
 namespace magva::table {
