@@ -1,8 +1,11 @@
 #include "commands/fit_options.hpp"
 
+#include <fmt/format.h>
+
 #include <limits>
 
-#include "options/option_spec.hpp"
+#include "magva/fit.hpp"
+#include "magva/model_source.hpp"
 
 namespace magva::commands {
 
@@ -12,6 +15,14 @@ using options::OptionSpec;
 using options::ValueKind;
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+// The defaults are those of the libraries.
+const FitOptions kFit;
+const Algorithm1Options kAlgorithm1;
+const source::RegressionOptions kRegression;
+
+std::string standard(double value) { return fmt::format("{}", value); }
+std::string standard(std::int64_t value) { return fmt::format("{}", value); }
 
 OptionSpec choice(std::string name, std::string standard, std::string help,
                   std::vector<std::string> choices) {
@@ -72,12 +83,14 @@ std::vector<OptionSpec> model_options() {
       response_option(),
       choice("model", "auto", "the model; auto chooses by the response and says which",
              {"auto", "logistic", "linear", "poisson", "pspline"}),
-      choice("prior", "normal", "the prior of the coefficients", {"normal", "horseshoe"}),
-      positive("prior-variance", "V", "10", "the variance of the normal prior, and of the intercept's"),
-      choice("horseshoe", "noncentred", "how the horseshoe's coefficients are written",
+      choice("prior", to_string(kRegression.prior), "the prior of the coefficients", {"normal", "horseshoe"}),
+      positive("prior-variance", "V", standard(kRegression.prior_variance),
+               "the variance of the normal prior, and of the intercept's"),
+      choice("horseshoe", source::to_string(kRegression.form), "how the horseshoe's coefficients are written",
              {"noncentred", "centred"}),
       column("covariate", "of --model pspline: the column that the curve is a function of"),
-      integer("basis", "25", "of --model pspline: the number of B-splines", 5, 10'000),
+      integer("basis", standard(kRegression.basis_functions), "of --model pspline: the number of B-splines",
+              5, 10'000),
   };
 }
 
@@ -93,7 +106,7 @@ std::vector<OptionSpec> data_options() {
       flag("standardise", "bring columns of numbers to mean 0 and standard deviation 1"),
       choice("discretise", "none", "cut columns of numbers into bins by the classes (Fayyad and Irani)",
              {"none", "mdlp"}),
-      choice("missing", "refuse", "what to do about rows with missing cells", {"refuse", "drop"}),
+      missing_option(),
   };
   for (auto& option : reading_options()) all.push_back(std::move(option));
   all.push_back(flag("float32", "keep the design in single precision: half the bytes, sums in double"));
@@ -109,7 +122,7 @@ std::vector<OptionSpec> stan_options() {
 
 std::vector<OptionSpec> fitting_options() {
   return {
-      choice("family", "stiefel", "the family of Gaussians",
+      choice("family", name(kAlgorithm1.family), "the family of Gaussians",
              {"stiefel", "grassmann", "vafc", "fixed-rank", "mean-field", "full-rank"}),
       {.name = "rank",
        .value = "N|auto",
@@ -122,22 +135,33 @@ std::vector<OptionSpec> fitting_options() {
              "run Algorithm 1 of the paper with this update rule instead of the default optimiser",
              {"basic", "momentum", "rmsprop", "adadelta", "rmsprop-guarded", "adadelta-guarded",
               "rmsprop-stable", "adadelta-stable", "adam"}),
-      integer("iterations", "", "the most iterations; with --rule 5000 where it is not given", 1, kMost),
-      integer("draws", "", "with --rule: draws per iteration; 1 where it is not given", 1, 1'000'000),
+      integer("iterations", "", "the most iterations; with --rule 5000 if it is not given", 1, kMost),
+      integer("draws", "",
+              fmt::format("with --rule: draws per iteration; {} if it is not given", kAlgorithm1.draws), 1,
+              1'000'000),
       flag("antithetic",
-           "with --rule: draws in pairs, mirrored at the mean; 2 where their number is not given"),
+           "with --rule: antithetic draws, in pairs mirrored at the mean; 2 if their number is not given"),
       choice("estimator", "",
-             "with --rule: the gradient estimator; entropy, the paper's, where it is not given",
+             fmt::format("with --rule: the gradient estimator; {}, the paper's, if it is not given",
+                         name(kAlgorithm1.estimator)),
              {"entropy", "path"}),
-      integer("batch", "", "rows, drawn anew for each evaluation, that stand for all (for very long tables)",
-              1, kMost),
-      file("init", "start from the values in this file: JSON, parameter names and values"),
-      integer("starts", "4", "of the default optimiser: points from which modes are searched", 1, 1000),
-      integer("evaluations", "",
-              "of the default optimiser: the most gradients; 200000 and 200 a parameter where not given", 1,
+      integer("batch", "",
+              "fit on minibatches of so many rows, drawn anew for each evaluation (for very long tables)", 1,
               kMost),
-      integer("seed", "1", "the seed of all random numbers", 0, kMost),
-      integer("threads", "1", "threads; the result does not depend on their number", 1, 1024),
+      file("init", "start from the values in this file: JSON, parameter names and values"),
+      integer("starts", standard(std::int64_t{kFit.starts}),
+              "of the default optimiser: points from which modes are searched", 1, 1000),
+      integer(
+          "evaluations", "",
+          fmt::format("of the default optimiser: the most gradients; {} plus {} per parameter if it is not "
+                      "given",
+                      kFit.evaluation_limit(0), kFit.evaluation_limit(1) - kFit.evaluation_limit(0)),
+          1, kMost),
+      integer("seed", standard(static_cast<std::int64_t>(kFit.seed)), "the seed of all random numbers", 0,
+              kMost),
+      integer("threads", standard(std::int64_t{kFit.threads}),
+              "threads; 0: the machine's cores where that pays; the result does not depend on their number",
+              0, 1024),
       positive("time-limit", "SECONDS", "", "stop after this time and save"),
   };
 }
@@ -150,15 +174,20 @@ std::vector<OptionSpec> output_options() {
        .help = "the folder for the results, new, empty or of an earlier fit (default: the name of FILE with "
                ".fit)",
        .kind = ValueKind::folder},
-      file("save-design", "write the coded table to this design file, as 'magva convert' does"),
+      file("save-design", "write the encoded table to this design file, as 'magva convert' does"),
       flag("resume", "go on with the fit in --out that was interrupted"),
-      positive("checkpoint", "SECONDS", "10", "the time between two checkpoints for --resume"),
+      positive("checkpoint", "SECONDS", standard(CheckpointOptions{}.every),
+               "the time between two checkpoints for --resume"),
       file("config", "read options from a file: JSON or lines key = value; the command line goes first"),
       flag("quiet", "show no progress and no result"),
   };
 }
 
 }  // namespace
+
+OptionSpec missing_option() {
+  return choice("missing", "refuse", "what to do about rows with missing cells", {"refuse", "drop"});
+}
 
 std::vector<OptionSpec> reading_options() {
   return {
@@ -176,16 +205,16 @@ std::vector<OptionSpec> reading_options() {
 }
 
 std::vector<options::OptionGroup> convert_option_groups() {
-  std::vector<OptionSpec> coding = {response_option(),
-                                    choice("model", "auto", "the model that the response is coded for",
-                                           {"auto", "logistic", "linear", "poisson"})};
-  for (auto& option : data_options()) coding.push_back(std::move(option));
-  coding.push_back({.name = "like",
-                    .value = "FOLDER",
-                    .standard = "",
-                    .help = "code the rows as the data of this fit were, for prediction",
-                    .kind = ValueKind::folder});
-  return {{"Data", std::move(coding)},
+  std::vector<OptionSpec> encoding = {response_option(),
+                                      choice("model", "auto", "the model that the response is encoded for",
+                                             {"auto", "logistic", "linear", "poisson"})};
+  for (auto& option : data_options()) encoding.push_back(std::move(option));
+  encoding.push_back({.name = "like",
+                      .value = "FOLDER",
+                      .standard = "",
+                      .help = "encode the rows as the data of this fit were, for prediction",
+                      .kind = ValueKind::folder});
+  return {{"Data", std::move(encoding)},
           {"Output", {file("out", "the design file"), flag("quiet", "say nothing")}}};
 }
 

@@ -112,12 +112,7 @@ int run_predict(const options::Values& values) {
 }
 
 std::vector<options::OptionGroup> predict_option_groups() {
-  std::vector<options::OptionSpec> data = {{.name = "missing",
-                                            .value = "WORD",
-                                            .standard = "refuse",
-                                            .help = "what to do about rows with missing cells",
-                                            .check = options::one_of({"refuse", "drop"}),
-                                            .choices = {"refuse", "drop"}}};
+  std::vector<options::OptionSpec> data = {missing_option()};
   for (auto& option : reading_options()) data.push_back(std::move(option));
   return {{"Data", std::move(data)},
           {"Prediction",
