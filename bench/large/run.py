@@ -72,7 +72,7 @@ def main():
         record = json.loads((pathlib.Path(folder) / "fit" / "fit.json").read_text())
     print(f"exit code {code}, {seconds:.0f} s, private memory at most {peak[0] / 1e6:.0f} MB "
           f"(limit {options.memory / 1e6:.0f}), resident with the mapped file at most {usage.ru_maxrss / 1e6:.2f} GB")
-    print(f"{record['stopped']}: {record['evidence']}; ELBO {record['elbo']:.2f} +- {record['elbo_se']:.2g}, k-hat {record['khat']:.2f}")
+    print(f"{record['stopped']}: {record['stop_detail']}; ELBO {record['elbo']:.2f} +- {record['elbo_se']:.2g}, k-hat {record['khat']:.2f}")
     z = [(p["mean"] - b) / p["sd"] for p, b in zip(record["parameters"], coefficients(options.columns))]
     rms = (sum(v * v for v in z) / len(z)) ** .5
     print(f"(estimate - truth) / sd: root mean square {rms:.2f}, largest {max(map(abs, z)):.2f}, of {len(z)} coefficients")

@@ -18,7 +18,7 @@ namespace {
 
 using results::StoredFit;
 
-void refuse_different_parameters(const StoredFit& a, const StoredFit& b) {
+void check_same_parameters(const StoredFit& a, const StoredFit& b) {
   if (a.posterior.dimension() != b.posterior.dimension())
     throw DataError(fmt::format("the two fits have {} and {} parameters and cannot be compared",
                                 a.posterior.dimension(), b.posterior.dimension()));
@@ -83,7 +83,7 @@ void print_angles(const StoredFit& a, const StoredFit& b) {
 int run_compare(const options::Values& values) {
   const StoredFit a = results::load_fit(values.arguments.at(0));
   const StoredFit b = results::load_fit(values.arguments.at(1));
-  refuse_different_parameters(a, b);
+  check_same_parameters(a, b);
   const auto top = static_cast<std::size_t>(values.integer("top"));
   print_elbo(a, b);
   fmt::print("KL(first || second)  {:.4g}\n", kl_divergence(a.posterior, b.posterior));

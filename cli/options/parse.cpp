@@ -102,7 +102,7 @@ Raw split(const Command& command, std::vector<std::string> words) {
 }
 
 // A misspelt option's value lands among the arguments, so options are complained about first, and alone.
-void refuse_unknown_options(const Command& command, const std::vector<std::string>& extras) {
+void check_options_known(const Command& command, const std::vector<std::string>& extras) {
   std::vector<std::string> known;
   for (const auto& option : command.options()) known.push_back(option.name);
   std::vector<std::string> unknown;
@@ -135,7 +135,7 @@ Values parse(const Command& command, const std::vector<std::string>& words, bool
   Values values(command);
   wants_help = raw.flags.at("help");
   if (wants_help) return values;
-  refuse_unknown_options(command, raw.extras);
+  check_options_known(command, raw.extras);
   take_arguments(command, raw, values.arguments);
   for (const auto& [name, texts] : raw.values)
     if (!texts.empty()) values.set(name, texts);

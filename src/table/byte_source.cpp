@@ -198,7 +198,7 @@ TextWindow::TextWindow(ByteSource& source, std::string name, std::size_t max_rec
   if (start.starts_with("\xEF\xBB\xBF")) begin_ = 3;
   if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF"))
     throw DataError(fmt::format("{} is written in UTF-16; save it as UTF-8", name_));
-  refuse_nul(0);
+  check_no_nul(0);
 }
 
 void TextWindow::fill() {
@@ -209,7 +209,7 @@ void TextWindow::fill() {
   }
 }
 
-void TextWindow::refuse_nul(std::size_t from) const {
+void TextWindow::check_no_nul(std::size_t from) const {
   const void* nul = std::memchr(buffer_.data() + from, 0, end_ - from);
   if (nul == nullptr) return;
   const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(nul) - buffer_.data());
@@ -229,7 +229,7 @@ void TextWindow::more(std::int64_t line) {
   end_ = kept;
   if (kept > buffer_.size() / 2) buffer_.resize(std::min(2 * buffer_.size(), max_record_ + 4));
   fill();
-  refuse_nul(kept);
+  check_no_nul(kept);
 }
 
 }  // namespace magva::table

@@ -132,7 +132,7 @@ class TextWindow {
 
  private:
   void fill();
-  void refuse_nul(std::size_t from) const;
+  void check_no_nul(std::size_t from) const;
 
   ByteSource& source_;
   std::string name_;

@@ -68,7 +68,7 @@ bool split_header(TextWindow& window, const std::string& source, char separator,
   return true;
 }
 
-void refuse_unusable(const std::vector<std::string>& names, const std::string& source) {
+void check_column_names(const std::vector<std::string>& names, const std::string& source) {
   const bool all_numbers = std::all_of(names.begin(), names.end(), [](const std::string& name) {
     return read_cell(name).kind == CellKind::number;
   });
@@ -97,7 +97,7 @@ CsvHeader read_csv_header(TextWindow& window, const std::string& source_name, ch
   if (window.empty()) throw DataError(fmt::format("{} is empty", source_name));
   CsvHeader header;
   while (!split_header(window, source_name, separator, options.max_columns, header)) window.more(1);
-  refuse_unusable(header.names, source_name);
+  check_column_names(header.names, source_name);
   return header;
 }
 
@@ -232,7 +232,7 @@ class CsvParts::Reader {
     for (; end == FieldEnd::separator && column < columns(); ++column)
       end = read_field(cursor, column, row[column]);
     if (end == FieldEnd::starved) return end;
-    if (end != FieldEnd::record || column != columns()) return refuse_ragged(cursor, end, column);
+    if (end != FieldEnd::record || column != columns()) return report_ragged(cursor, end, column);
     part.lines.add(part.rows + block_filled_, line_);
     ++rows_;
     line_ += cursor.lines();
@@ -272,7 +272,7 @@ class CsvParts::Reader {
   std::string where(const ColumnBuilder& builder) const { return place(source_, line_, builder.name()); }
 
   /// Counts the fields of a record that has too few or too many, for the message.
-  FieldEnd refuse_ragged(FieldCursor& cursor, FieldEnd end, Index fields) const {
+  FieldEnd report_ragged(FieldCursor& cursor, FieldEnd end, Index fields) const {
     while (end == FieldEnd::separator) {
       std::string_view content;
       end = cursor.next(content);

@@ -68,22 +68,22 @@ const char* kind_name(ResponseKind kind) {
   return "real";
 }
 
-[[noreturn]] void refuse(const std::string& fault) {
+[[noreturn]] void fail(const std::string& fault) {
   throw DataError(fmt::format("the stored description of the design is damaged: {}", fault));
 }
 
 void require(bool holds, const std::string& fault) {
-  if (!holds) refuse(fault);
+  if (!holds) fail(fault);
 }
 
 template <class T>
 T get(const json& from, const char* key) {
   const auto found = from.is_object() ? from.find(key) : from.end();
-  if (!from.is_object() || found == from.end()) refuse(fmt::format("'{}' is missing", key));
+  if (!from.is_object() || found == from.end()) fail(fmt::format("'{}' is missing", key));
   try {
     return found->template get<T>();
   } catch (const json::exception&) {
-    refuse(fmt::format("'{}' has the wrong type", key));
+    fail(fmt::format("'{}' has the wrong type", key));
   }
 }
 
@@ -179,7 +179,7 @@ Term term_from_json(const json& from) {
   } else if (kind == "bins") {
     term.encoding = bins_term(from);
   } else {
-    refuse(fmt::format("{} is not a kind of term", excerpt(kind)));
+    fail(fmt::format("{} is not a kind of term", excerpt(kind)));
   }
   return term;
 }

@@ -85,19 +85,19 @@ class LibsvmReader {
     for (std::string_view token = next_token(line); !token.empty(); token = next_token(line))
       previous = read_feature(token, previous);
     if (values_.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-      refuse("more than 2^31 - 1 values in all, which is too many");
+      fail("more than 2^31 - 1 values in all, which is too many");
     row_starts_.push_back(static_cast<int>(values_.size()));
   }
 
   Index read_feature(std::string_view token, Index previous) {
     const Pair pair = split_pair(token);
-    if (!pair.has_colon) refuse(fmt::format("{} where index:value is needed", excerpt(token)));
+    if (!pair.has_colon) fail(fmt::format("{} where index:value is needed", excerpt(token)));
     const auto index = read_index(pair.index);
-    if (!index) refuse(fmt::format("{} is not the index of a feature", excerpt(pair.index)));
-    if (*index < 1) refuse(fmt::format("index {} where indices count from 1", *index));
-    if (*index <= previous) refuse(fmt::format("index {} after {}; indices must increase", *index, previous));
+    if (!index) fail(fmt::format("{} is not the index of a feature", excerpt(pair.index)));
+    if (*index < 1) fail(fmt::format("index {} where indices count from 1", *index));
+    if (*index <= previous) fail(fmt::format("index {} after {}; indices must increase", *index, previous));
     if (*index > max_columns_)
-      refuse(fmt::format("index {} is above {}, the most that is read", *index, max_columns_));
+      fail(fmt::format("index {} is above {}, the most that is read", *index, max_columns_));
     const double value = finite(pair.value, fmt::format("the value of feature {}", *index));
     features_ = std::max(features_, *index);
     if (value == 0) return *index;
@@ -109,11 +109,11 @@ class LibsvmReader {
   double finite(std::string_view text, const std::string& what) const {
     const Cell cell = read_cell(text);
     if (cell.kind != CellKind::number)
-      refuse(fmt::format("{}, {}, is not a finite number", what, excerpt(text)));
+      fail(fmt::format("{}, {}, is not a finite number", what, excerpt(text)));
     return cell.value;
   }
 
-  [[noreturn]] void refuse(const std::string& fault) const {
+  [[noreturn]] void fail(const std::string& fault) const {
     throw DataError(fmt::format("{}: {}", place(source_, line_), fault));
   }
 

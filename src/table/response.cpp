@@ -35,8 +35,8 @@ std::vector<std::pair<std::string, Index>> count_classes(const Column& column,
   return classes;
 }
 
-void refuse_other_than_two(const std::string& source, const Column& column,
-                           const std::vector<std::string>& names, bool more) {
+void check_two_classes(const std::string& source, const Column& column, const std::vector<std::string>& names,
+                       bool more) {
   if (names.size() == 1)
     throw DataError(fmt::format("{}: the response {} has a single class, {}; two are needed", source,
                                 excerpt(column.name), excerpt(names.front())));
@@ -52,7 +52,7 @@ void learn_classes(ResponseSpec& spec, const std::string& source, const Column& 
   auto classes = count_classes(column, values);
   std::vector<std::string> names;
   for (const auto& [name, count] : classes) names.push_back(name);
-  refuse_other_than_two(source, column, names, values.too_many());
+  check_two_classes(source, column, names, values.too_many());
   if (!positive_class.empty()) {
     if (std::find(names.begin(), names.end(), positive_class) == names.end())
       throw UsageError(fmt::format("the response {} has no class '{}', only {}", excerpt(column.name),
@@ -65,7 +65,7 @@ void learn_classes(ResponseSpec& spec, const std::string& source, const Column& 
                               excerpt(spec.classes[0]), classes[0].second));
 }
 
-void refuse_constant(const std::string& source, const Column& column, const ResponseSummary& values) {
+void check_not_constant(const std::string& source, const Column& column, const ResponseSummary& values) {
   if (values.distinct().size() != 1) return;
   throw DataError(fmt::format("{}: the response {} is {} in every row; there is nothing to explain", source,
                               excerpt(column.name), number_text(values.distinct().begin()->first)));
@@ -117,7 +117,7 @@ ResponseSpec learn_response(const std::string& source, const Column& column, con
     return spec;
   }
   require_numbers(source, column, "response");
-  if (kind == ResponseKind::real) refuse_constant(source, column, values);
+  if (kind == ResponseKind::real) check_not_constant(source, column, values);
   return spec;
 }
 

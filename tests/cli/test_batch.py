@@ -13,7 +13,7 @@ class Batches(Case):
         whole, batch = self.record("all"), self.record("batch")
         self.assertEqual(whole["stopped"], "converged")
         self.assertEqual(batch["stopped"], "iteration limit")
-        self.assertIn("all rows", batch["evidence"])
+        self.assertIn("all rows", batch["stop_detail"])
         self.assertEqual(batch["options"]["batch"], 200)
         figures = batch["details"]["batch"]
         self.assertEqual((figures["rows"], figures["batches_per_epoch"], figures["elbo_rows"]), (200, 20, 4000))

@@ -67,7 +67,7 @@ class Fit(Case):
         self.assertTrue(record["trusted"])
         self.assertLess(record["khat"], .7)
         self.assertEqual(len(record["details"]["starts"]), 2)
-        self.assertTrue(record["evidence"])
+        self.assertTrue(record["stop_detail"])
         self.assertIn("gradient", done.stderr)
         trace = self.rows("fit/trace.csv")
         self.assertGreater(len(trace), 2)

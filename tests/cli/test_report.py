@@ -22,7 +22,7 @@ class Report(Case):
         page = self.page()
         record = self.record()
         self.assertIn(f"{record['elbo']:.2f}", page.text)
-        self.assertIn(record["evidence"], page.text)
+        self.assertIn(record["stop_detail"], page.text)
         for warning in record["warnings"]:
             self.assertIn(warning, page.text)
         largest = max(record["parameters"], key=lambda p: abs(p["mean"]) / p["sd"])

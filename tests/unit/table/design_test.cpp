@@ -64,6 +64,25 @@ TEST(EncodedRows, DropsConstantAndDuplicatedColumnsAndNamesThem) {
   EXPECT_EQ(other.x.row(0), Eigen::RowVectorXd({{1, 1, 5, 1}}));
 }
 
+TEST(EncodedRows, WithoutEqualColumnsAreWhatTheSpecificationEncodes) {
+  for (const std::string text : {"a,b,c,y\n1,1,u,1\n2,2,v,0\n4,4,u,1\n3,3,w,1\n",
+                                 // the third row is complete only without b
+                                 "a,b,c,y\n1,1,u,1\n2,2,v,0\n4,,u,1\n3,3,w,1\n"}) {
+    DesignOptions options;
+    options.response = "y";
+    options.missing = MissingPolicy::drop;
+    const Table table = table_of(text);
+    const auto [spec, design] = learn_design(table, options);
+    EXPECT_TRUE(says(design, "dropped 'b' (equals 'a')"));
+    const EncodedRows again = encode(spec, table, MissingPolicy::drop);
+    EXPECT_EQ(design.x, again.x);
+    EXPECT_EQ(design.names, again.names);
+    EXPECT_EQ(design.rows, again.rows);
+    EXPECT_EQ(design.y, again.y);
+    EXPECT_EQ(design.size(), 4);
+  }
+}
+
 TEST(EncodedRows, CodesTwoClasses) {
   const auto binary = respond("y", ResponseKind::binary);
   EXPECT_EQ(learn_design(table_of("y,x\n0,1\n1,2\n0,3\n"), binary).design.y, Vector({{0, 1, 0}}));
