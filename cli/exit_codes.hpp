@@ -5,7 +5,7 @@ namespace magva {
 
 enum ExitCode : int {
   kOk = 0,
-  kUsage = 2,                ///< an option or argument that cannot be meant
+  kUsage = 2,                ///< an invalid option or argument
   kNotTrusted = 3,           ///< finished, but the result is not to be trusted
   kData = 65,                ///< data or a model that cannot be used
   kBug = 70,                 ///< an internal error

@@ -46,7 +46,7 @@ const Command* Program::find(const std::string& command) const {
 std::vector<ExitCodeText> exit_code_texts() {
   return {
       {kOk, "done, and the result may be used as the summary says"},
-      {kUsage, "an option or argument that cannot be meant"},
+      {kUsage, "an invalid option or argument"},
       {kNotTrusted, "finished or stopped early, and saved, but not to be trusted: the message says why"},
       {kData, "data or a model that cannot be used"},
       {kBug, "an internal error: please report it"},

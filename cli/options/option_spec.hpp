@@ -13,13 +13,13 @@ class Values;
 
 enum class ValueKind { flag, text, integer, number, file, folder };
 
-/// Says what a value must be ('between 1 and 1024'), or nothing where it is fine.
+/// Says what a value must be ('between 1 and 1024'), or nothing if it is fine.
 using Check = std::function<std::string(const std::string& value)>;
 
 struct OptionSpec {
   std::string name;      ///< without the dashes
   std::string value;     ///< what the help calls the value; empty for a flag
-  std::string standard;  ///< the default, as it would be typed; empty where there is none
+  std::string standard;  ///< the default, as it would be typed; empty if there is none
   std::string help;      ///< one sentence without the full stop
   ValueKind kind = ValueKind::text;
   Check check = {};

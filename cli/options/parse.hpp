@@ -15,7 +15,7 @@ nlohmann::json read_config(const std::string& path);
 /// told, misspelt options with the nearest name. `wants_help` is set where --help was among them.
 Values parse(const Command& command, const std::vector<std::string>& words, bool& wants_help);
 
-/// The command that is called `word`; UsageError with the nearest name where there is none.
+/// The command that is called `word`; UsageError with the nearest name if there is none.
 const Command& find_command(const Program& program, const std::string& word);
 
 }  // namespace magva::options

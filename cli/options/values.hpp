@@ -21,7 +21,7 @@ class Values {
 
   /// Given by the user, whatever the default.
   bool given(const std::string& option) const { return given_.count(option) > 0; }
-  /// The value or the default; nothing where there is neither.
+  /// The value or the default; nothing if there is neither.
   std::optional<std::string> optional(const std::string& option) const;
   std::string text(const std::string& option) const { return optional(option).value_or(""); }
   std::vector<std::string> list(const std::string& option) const;
