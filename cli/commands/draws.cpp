@@ -105,7 +105,7 @@ std::vector<options::OptionGroup> draws_option_groups() {
          .standard = "",
          .help = "draws nearer to the posterior: out of ten times as many, chosen by their importance "
                  "weights, none "
-                 "twice; refused where k-hat is above .7; reads the data again",
+                 "twice; refused if k-hat is above .7; reads the data again",
          .kind = ValueKind::flag},
         {.name = "data-file",
          .value = "FILE",

@@ -158,7 +158,7 @@ source::ModelSource checked_source(const Values& values) {
   return source;
 }
 
-/// Runs `work`; where it fails before anything worth keeping was written, the folder is as it was.
+/// Runs `work`; if it fails before anything worth keeping was written, the folder is as it was.
 template <class Work>
 auto or_abandon(const FitFolder& folder, Work work) {
   try {

@@ -152,9 +152,9 @@ options::Command predict() {
           "Writes a CSV line for each row of the table: for two classes the likelier class and the "
           "probability of the "
           "second with its 90 % interval; otherwise the posterior predictive mean and its 90 % interval.\n"
-          "Where the table has the response column too, error rate, log score and calibration are shown: on "
+          "If the table has the response column too, error rate, log score and calibration are shown: on "
           "standard "
-          "error, or on standard output where --out names a file.",
+          "error, or on standard output if --out names a file.",
       .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder},
                     {"FILE",
                      "a table with the columns of the fit, '-' for standard input, or a design file that is "

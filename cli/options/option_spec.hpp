@@ -23,7 +23,7 @@ struct OptionSpec {
   std::string help;      ///< one sentence without the full stop
   ValueKind kind = ValueKind::text;
   Check check = {};
-  std::vector<std::string> choices = {};  ///< all values there are, where they can be listed
+  std::vector<std::string> choices = {};  ///< all values there are, if they can be listed
   bool repeatable = false;
   char letter = 0;  ///< of the short form
 };

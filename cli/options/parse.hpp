@@ -12,7 +12,7 @@ namespace magva::options {
 nlohmann::json read_config(const std::string& path);
 
 /// The values of one command from the words after its name. Throws UsageError with every fault that can be
-/// told, misspelt options with the nearest name. `wants_help` is set where --help was among them.
+/// told, misspelt options with the nearest name. `wants_help` is set if --help was among them.
 Values parse(const Command& command, const std::vector<std::string>& words, bool& wants_help);
 
 /// The command that is called `word`; UsageError with the nearest name if there is none.

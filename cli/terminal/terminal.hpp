@@ -9,11 +9,11 @@ namespace magva::terminal {
 bool is_terminal(std::FILE* stream);
 /// Columns of the terminal, or 80.
 int width(std::FILE* stream);
-/// Bold where the stream is a terminal and NO_COLOR is not set, plain otherwise.
+/// Bold if the stream is a terminal and NO_COLOR is not set, plain otherwise.
 std::string bold(std::FILE* stream, std::string_view text);
 std::string warning_colour(std::FILE* stream, std::string_view text);
 
-/// IoError where what was written to standard output did not arrive.
+/// IoError if what was written to standard output did not arrive.
 void flush_output();
 
 }  // namespace magva::terminal

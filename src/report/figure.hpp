@@ -43,7 +43,7 @@ struct Panel {
 };
 
 /// Writes NAME.dat for each panel and one script into the folder and has gnuplot make NAME.svg and NAME.png.
-/// Returns a sentence where there is no gnuplot; throws IoError where it fails.
+/// Returns a sentence if there is no gnuplot; throws IoError if it fails.
 std::string draw(const std::vector<Panel>& panels, const std::filesystem::path& folder);
 
 /// The panels of a folder as part of a page; those without a picture as a sentence.

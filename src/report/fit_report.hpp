@@ -17,7 +17,7 @@ struct PredictiveCheck {
   Vector response;
   std::string source;    ///< what the rows are
   std::string positive;  ///< of two classes: the one whose probability is predicted
-  std::string missing;   ///< a sentence, where there are no scores
+  std::string missing;   ///< a sentence, if there are no scores
 };
 
 struct FitReportOptions {
@@ -26,7 +26,7 @@ struct FitReportOptions {
   Index factors = 4;            ///< shown
 };
 
-/// Writes the page, and its figures into a folder beside it. Returns a sentence where there is no gnuplot.
+/// Writes the page, and its figures into a folder beside it. Returns a sentence if there is no gnuplot.
 std::string write_fit_report(const results::StoredFit& fit, const PredictiveCheck& check,
                              const FitReportOptions& options, const std::filesystem::path& page,
                              const std::filesystem::path& figures);

@@ -65,7 +65,7 @@ class ElementGroup {
     elements_.emplace_back(element.index, row);
   }
 
-  /// The array, where every element is there once.
+  /// The array, if every element is there once.
   std::optional<Variable> array(const std::string& name) const {
     double size = 1;
     for (const auto extent : shape_) size *= static_cast<double>(extent);

@@ -4,7 +4,7 @@
 
 namespace magva::results {
 
-/// A text as a CSV cell (RFC 4180): quoted where it must be.
+/// A text as a CSV cell (RFC 4180): quoted if it must be.
 std::string csv_text(const std::string& text);
 
 /// An ELBO with `decimals` places; six digits and an exponent when a fixed notation would pretend to know

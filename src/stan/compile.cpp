@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr auto kThreads = "STAN_THREADS=true";
 constexpr auto kNameInMessages = "--filename-in-msg=";
-constexpr int kNotFound = 127;  // env's status where there is no such program
+constexpr int kNotFound = 127;  // env's status if there is no such program
 
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);

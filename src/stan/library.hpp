@@ -37,7 +37,7 @@ struct Interface {
 
 class Library {
  public:
-  /// Throws IoError where there is no such file, DataError where it is no library, lacks functions of the
+  /// Throws IoError if there is no such file, DataError if it is no library, lacks functions of the
   /// interface, or was made by a BridgeStan before version 2.
   explicit Library(std::filesystem::path file);
 
@@ -64,7 +64,7 @@ class ErrorMessage {
   ErrorMessage& operator=(const ErrorMessage&) = delete;
 
   char** out() { return &text_; }
-  /// What the model said, on one line, without BridgeStan's account of the call; a default where it said
+  /// What the model said, on one line, without BridgeStan's account of the call; a default if it said
   /// nothing.
   std::string text() const;
 

@@ -7,12 +7,12 @@
 namespace magva::stan {
 
 struct ProcessResult {
-  int status = 0;      ///< the exit status; 128 + the signal's number where one ended it
+  int status = 0;      ///< the exit status; 128 + the signal's number if one ended it
   std::string output;  ///< standard output and standard error together, as they came
 };
 
 /// Runs `arguments[0]`, found by PATH, with nothing on its standard input, and calls `line` for each line
-/// that it writes. Throws IoError where it cannot be started.
+/// that it writes. Throws IoError if it cannot be started.
 ProcessResult run_process(const std::vector<std::string>& arguments,
                           const std::function<void(const std::string&)>& line);
 

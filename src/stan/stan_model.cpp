@@ -64,7 +64,7 @@ struct StanModel::State {
         concurrent(std::string_view(bs.model_info(model.get())).find("STAN_THREADS=true") !=
                    std::string_view::npos) {}
 
-  /// Nothing where the library may compute concurrently.
+  /// Nothing if the library may compute concurrently.
   std::unique_lock<std::mutex> turn() const {
     return concurrent ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(tape());
   }

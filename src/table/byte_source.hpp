@@ -16,13 +16,13 @@ class ByteSource {
   virtual ~ByteSource() = default;
   /// Up to `size` bytes into `buffer`; 0 only at the end.
   virtual std::size_t read(char* buffer, std::size_t size) = 0;
-  /// How many bytes there are in all, where that is known beforehand.
+  /// How many bytes there are in all, if that is known beforehand.
   virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
 };
 
 class FileSource final : public ByteSource {
  public:
-  /// "-" is standard input. Throws IoError where the file is missing, unreadable or a folder.
+  /// "-" is standard input. Throws IoError if the file is missing, unreadable or a folder.
   explicit FileSource(const std::string& path);
   ~FileSource() override;
   FileSource(const FileSource&) = delete;
@@ -126,7 +126,7 @@ class TextWindow {
   bool last() const { return ended_; }
 
   void consume_to(const char* position) { begin_ = static_cast<std::size_t>(position - buffer_.data()); }
-  /// More bytes after end(); moves everything. Throws DataError, naming `line`, where the window is at its
+  /// More bytes after end(); moves everything. Throws DataError, naming `line`, if the window is at its
   /// limit.
   void more(std::int64_t line);
 

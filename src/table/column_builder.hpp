@@ -39,7 +39,7 @@ struct CellCounts {
 
   void add(std::string_view cell);
   /// Numbers where more than half of the cells that are not missing are: a few texts among numbers are typing
-  /// errors, to be named, not levels. Nothing where every cell is missing.
+  /// errors, to be named, not levels. Nothing if every cell is missing.
   std::optional<ColumnKind> majority() const;
 };
 

@@ -44,7 +44,7 @@ FieldEnd FieldCursor::next_quoted(std::string_view& content) {
 }
 
 namespace {
-/// One try: false where the window ends before the record does.
+/// One try: false if the window ends before the record does.
 bool split_header(TextWindow& window, const std::string& source, char separator, Index max_columns,
                   CsvHeader& header) {
   header = {};
@@ -222,7 +222,7 @@ class CsvParts::Reader {
     block_.resize(static_cast<std::size_t>(block_rows_ * columns()));
   }
 
-  /// Reads one record into the block, or nothing where the window ends before the record does.
+  /// Reads one record into the block, or nothing if the window ends before the record does.
   FieldEnd read_row(Table& part) {
     FieldCursor cursor(window_.begin(), window_.end(), window_.last(), separator_);
     if (is_blank_line(window_.begin())) return skip_blank_line(cursor);

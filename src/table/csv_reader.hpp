@@ -35,7 +35,7 @@ class FieldCursor {
   FieldEnd next(std::string_view& content) {
     return position_ != end_ && *position_ == '"' ? next_quoted(content) : next_plain(content);
   }
-  /// Steps over a field that ends at `field_end`, where one does: for callers that found the end themselves.
+  /// Steps over a field that ends at `field_end`, if one does: for callers that found the end themselves.
   bool step_over(const char* field_end, FieldEnd& what) {
     if (field_end == end_) {
       what = end_of_text();
@@ -95,7 +95,7 @@ class CsvParts {
   CsvParts& operator=(const CsvParts&) = delete;
 
   /// The next rows, at most so many, in place of those that `part` had: use the same table for every call.
-  /// Its text columns know the levels of all parts so far. False where there are no more.
+  /// Its text columns know the levels of all parts so far. False if there are no more.
   bool next(Table& part, Index most_rows);
   Index columns() const;
 

@@ -9,7 +9,7 @@
 //   bytes 24-87    SHA-256 of the JSON header, 64 hexadecimal digits
 //   bytes 88-127   zeros
 //   from byte 128  the JSON header
-//   sections       response (float64), weights (float64, where there are any) and rows (row after row, the
+//   sections       response (float64), weights (float64, if there are any) and rows (row after row, the
 //                  intercept first, float64 or float32), each from the next multiple of 4096 bytes
 //
 // The header says what the columns are and how new data are coded, and holds the SHA-256 of each section: its
@@ -64,7 +64,7 @@ void lay_out(Header& header);
 /// The bytes before the first section.
 std::string encode(const Header& header);
 
-/// The header of a file with these bytes, its sections within them. DataError, naming the file, where they
+/// The header of a file with these bytes, its sections within them. DataError, naming the file, if they
 /// are none.
 Header decode(std::string_view file, const std::string& name);
 /// The same of the JSON alone, for a file of this size.

@@ -119,7 +119,7 @@ void scale_features(FeaturesTerm& term, const SparseRowMatrix& features) {
   for (std::size_t i = 0; i < term.kept.size(); ++i) {
     const Index column = term.kept[i] - 1;
     const double variance = (squares(column) + zeros(column) * mean(column) * mean(column)) / (n - 1);
-    // Where the squares overflow or vanish the feature stays as it is.
+    // If the squares overflow or vanish the feature stays as it is.
     if (std::isnormal(variance)) term.scales[i] = std::sqrt(variance);
   }
 }

@@ -46,7 +46,7 @@ class ResponseSummary {
   /// All rows where the response is not missing.
   void add(const Column& column);
 
-  /// How many rows have each value (of text: each level's number); incomplete where there are `too_many`.
+  /// How many rows have each value (of text: each level's number); incomplete if there are `too_many`.
   const std::map<double, Index>& distinct() const { return distinct_; }
   bool too_many() const { return too_many_; }
   bool counts() const { return counts_; }  ///< 0, 1, 2, ... alone

@@ -26,11 +26,11 @@ std::string feature_name(Index index);
 std::string name_list(const std::vector<std::string>& names, std::size_t shown = 5);
 
 /// "Did you mean": the name with the smallest edit distance (insert, delete, replace, swap neighbours; case
-/// counts half), the first of several; nothing where none is near: more than a third of the letters, but at
+/// counts half), the first of several; nothing if none is near: more than a third of the letters, but at
 /// least one, would have to change.
 std::optional<std::string> nearest_name(std::string_view wanted, const std::vector<std::string>& names);
 
-/// " (did you mean 'age'?)", or nothing where no name is near.
+/// " (did you mean 'age'?)", or nothing if no name is near.
 std::string suggestion(std::string_view wanted, const std::vector<std::string>& names);
 
 }  // namespace magva::table

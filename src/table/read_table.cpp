@@ -16,7 +16,7 @@ namespace magva::table {
 
 namespace {
 
-/// What separates fields in the header: the candidate that it has most of outside quotes, a comma where it
+/// What separates fields in the header: the candidate that it has most of outside quotes, a comma if it
 /// has none.
 char sniff_separator(std::string_view line) {
   constexpr std::string_view kCandidates = ",;\t|";

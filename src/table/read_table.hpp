@@ -14,7 +14,7 @@ struct TableLayout {
   char separator = ',';         ///< of csv
 };
 
-/// By the options; where they leave it open by the path's extension, and then by the first line.
+/// By the options; if they leave it open by the path's extension, and then by the first line.
 TableLayout table_layout(const std::string& path, const TextWindow& window, const ReadOptions& options);
 
 /// The table in any bytes; `path` gives the name in messages and, by its extension, the format.
