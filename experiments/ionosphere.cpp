@@ -4,6 +4,7 @@
 
 #include "experiments/data_files.hpp"
 #include "experiments/folds.hpp"
+#include "experiments/printed_adadelta.hpp"
 #include "experiments/slang.hpp"
 #include "magva/error.hpp"
 #include "table/design.hpp"
@@ -137,6 +138,8 @@ std::string Ionosphere::curve_key(const Method& method, Index repetition) {
   return fmt::format("curve/{}/{}", method.id, repetition + 1);
 }
 
+std::string Ionosphere::printed_key(Index repetition) { return fmt::format("printed/{}", repetition + 1); }
+
 std::vector<Index> Ionosphere::fold_columns() const {
   std::vector<Index> out;
   for (const FoldDesign& fold : training_rows_) out.push_back(fold.training_x.cols() - 1);
@@ -165,6 +168,8 @@ std::vector<Run> Ionosphere::runs() const {
       all.push_back({curve_key(method, r),
                      [this, method, r](const StopFlag& stop) { return run_curve(method, r, stop); },
                      iterations + static_cast<double>(settings_.scoring_draws)});
+  for (Index r = 0; r < settings_.repetitions; ++r)
+    all.push_back({printed_key(r), [this, r](const StopFlag&) { return run_printed(r); }, 3 * iterations});
   all.push_back({default_key(), [this](const StopFlag&) { return run_default(); }, 50'000});
   return all;
 }
@@ -233,6 +238,15 @@ Json Ionosphere::run_curve(const Method& method, Index repetition, const StopFla
 Json Ionosphere::run_default() const {
   const DefaultFit fit = default_fit(whole_, settings_.rank, settings_.seed);
   return {{"elbo", fit.elbo}, {"seconds", fit.seconds}};
+}
+
+Json Ionosphere::run_printed(Index repetition) const {
+  const auto seed = settings_.seed * 1000 + static_cast<std::uint64_t>(repetition);
+  const PrintedAdadelta run =
+      follow_printed_adadelta(whole_, settings_.rank, settings_.start, settings_.iterations, seed);
+  return {{"first_not_finite", run.first_not_finite},
+          {"largest_step", run.largest_step},
+          {"negative_share", run.negative_share}};
 }
 
 std::unique_ptr<Experiment> make_ionosphere(const ReproduceOptions& options) {

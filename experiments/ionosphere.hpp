@@ -55,6 +55,8 @@ class Ionosphere final : public Experiment {
   static std::string error_key(const Method& method, Cuts cuts, const Split& split);
   static std::string curve_key(const Method& method, Index repetition);
   static std::string default_key() { return "default"; }
+  /// RGD-AdaDelta on Stiefel as printed, without the engine.
+  static std::string printed_key(Index repetition);
 
   const IonosphereSettings& config() const { return settings_; }
   /// The folds of a file first, if one was given; then the generated ones.
@@ -71,6 +73,7 @@ class Ionosphere final : public Experiment {
   Vector posterior_mean(const Method& method, const FoldDesign& fold, const StopFlag& stop) const;
   Json run_curve(const Method& method, Index repetition, const StopFlag& stop) const;
   Json run_default() const;
+  Json run_printed(Index repetition) const;
 
   IonosphereSettings settings_;
   std::string data_digest_;

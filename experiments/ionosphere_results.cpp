@@ -49,6 +49,12 @@ double IonosphereResults::default_bound() const {
   return number(journal_.at(Ionosphere::default_key()).at("elbo"));
 }
 
+std::vector<const Json*> IonosphereResults::printed_runs() const {
+  std::vector<const Json*> out;
+  for (Index r = 0; r < settings().repetitions; ++r) out.push_back(&journal_.at(Ionosphere::printed_key(r)));
+  return out;
+}
+
 double IonosphereResults::iterations_to_own_end(const Method& method) const {
   return experiments::iterations_to_own_end(curves(method), settings().window);
 }

@@ -25,6 +25,7 @@ class IonosphereResults {
   Ends bound(const Method& method) const;
   MeanSd mean_field_bound() const;
   double default_bound() const;
+  std::vector<const Json*> printed_runs() const;
   double iterations_to_own_end(const Method& method) const;
   /// To within kConvergedWithin of mean-field's end; NaN if most runs never get there.
   double iterations_to_mean_field(const Method& method) const;
