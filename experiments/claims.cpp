@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "results/text_file.hpp"
@@ -32,6 +35,14 @@ Verdict is_negative(const MeanSd& difference) {
 std::string describe_difference(const MeanSd& d, int places, const char* of_what) {
   return fmt::format("{:+.{}f} (standard error {:.{}f}, {} {})", d.mean, places, d.standard_error(), places,
                      d.count, of_what);
+}
+
+Claim if_measurable(Claim claim, const std::vector<double>& figures) {
+  if (std::all_of(figures.begin(), figures.end(), [](double figure) { return std::isfinite(figure); }))
+    return claim;
+  claim.measured = "not measurable: the runs are too short for this figure, or diverge";
+  claim.verdict = Verdict::not_decidable;
+  return claim;
 }
 
 report::Table claim_table(const std::vector<Claim>& claims) {

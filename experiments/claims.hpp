@@ -28,6 +28,10 @@ Verdict is_negative(const MeanSd& difference);
 /// "-.0123 (standard error .0040, 20 splits)".
 std::string describe_difference(const MeanSd& difference, int places, const char* of_what);
 
+/// The claim as it is if all figures behind it are finite; otherwise not decidable, since the runs are too
+/// short or diverge.
+Claim if_measurable(Claim claim, const std::vector<double>& figures);
+
 report::Table claim_table(const std::vector<Claim>& claims);
 /// claims.csv, claims.md and claims.json.
 void save_claims(const std::vector<Claim>& claims, const std::filesystem::path& folder);

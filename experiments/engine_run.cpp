@@ -88,7 +88,8 @@ DefaultFit default_fit(const Model& model, std::optional<Index> rank, std::uint6
   options.threads = 1;
   const double started = thread_seconds();
   FitResult result = fit(model, options);
-  return {std::move(result.posterior), result.elbo, thread_seconds() - started, std::move(result.stop_detail)};
+  return {std::move(result.posterior), result.elbo, thread_seconds() - started,
+          std::move(result.stop_detail)};
 }
 
 double factor_share(const Gaussian& posterior) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "magva/predict.hpp"
@@ -30,11 +31,11 @@ std::vector<Index> wrong(const Vector& probability, const Vector& response) {
   return out;
 }
 
-std::vector<Method> followed_methods() {
-  return {mean_field(), vafc(), rules_on(FamilyKind::kStiefel)[2], rules_on(FamilyKind::kGrassmann)[2]};
-}
-
 }  // namespace
+
+std::vector<Method> Leukemia::followed_methods() {
+  return {mean_field(), rules_on(FamilyKind::kStiefel)[2], rules_on(FamilyKind::kGrassmann)[2]};
+}
 
 const std::vector<LeukemiaVariant>& Leukemia::variants() {
   constexpr auto noncentred = HorseshoeForm::noncentred;
@@ -45,7 +46,7 @@ const std::vector<LeukemiaVariant>& Leukemia::variants() {
       {"from-0", "non-centred, log tau from 0", noncentred, 0, published, followed_methods(), 4},
       {"training", "non-centred, log tau from 2, standardised by the training samples", noncentred, 2,
        Standardisation::training_samples, table_methods(), 1},
-      {"centred", "centred, log tau from -7", HorseshoeForm::centred, -7, published, table_methods(), 1}};
+      {"centred", "centred, log tau from -7", HorseshoeForm::centred, -7, published, followed_methods(), 1}};
   return all;
 }
 
@@ -80,11 +81,14 @@ std::string Leukemia::default_key(Standardisation standardisation) {
   return standardisation == Standardisation::all_samples ? "default/all-samples" : "default/training-samples";
 }
 
-std::vector<std::int64_t> Leukemia::checkpoints(const LeukemiaVariant& variant) const {
+std::vector<std::int64_t> Leukemia::checkpoints(const LeukemiaVariant& variant, const Method& method) const {
+  const auto followed = followed_methods();
+  const bool to_the_end = std::any_of(followed.begin(), followed.end(),
+                                      [&](const Method& other) { return other.id == method.id; });
+  const double longest = to_the_end ? variant.longest : std::min(variant.longest, 1.5);
   std::vector<std::int64_t> out;
   for (const double share : {.2, .5, 1., 1.5, 2., 3., 4.})
-    if (share <= variant.longest)
-      out.push_back(std::llround(share * static_cast<double>(settings_.iterations)));
+    if (share <= longest) out.push_back(std::llround(share * static_cast<double>(settings_.iterations)));
   return out;
 }
 
@@ -96,7 +100,7 @@ std::vector<Run> Leukemia::runs() const {
         all.push_back(
             {key(variant, method, r),
              [this, &variant, method, r](const StopFlag& stop) { return run_fit(variant, method, r, stop); },
-             variant.longest * static_cast<double>(settings_.iterations)});
+             static_cast<double>(checkpoints(variant, method).back())});
   for (const Standardisation standardisation :
        {Standardisation::all_samples, Standardisation::training_samples})
     all.push_back({default_key(standardisation),
@@ -142,7 +146,7 @@ Json Leukemia::run_fit(const LeukemiaVariant& variant, const Method& method, Ind
                        const StopFlag& stop) const {
   const Regression regression = model(variant);
   const auto seed = settings_.seed * 1000 + static_cast<std::uint64_t>(repetition);
-  const auto at = checkpoints(variant);
+  const auto at = checkpoints(variant, method);
   Fitter fitter(regression, fit_options(method, settings_.rank, settings_.start, at.back(), seed));
   const EngineRun run = run_engine(fitter, settings_.window, stop, at);
   Json snapshots = Json::array();

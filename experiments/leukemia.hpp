@@ -19,7 +19,7 @@ struct LeukemiaVariant {
   double start_log_tau;
   Standardisation standardisation;
   std::vector<Method> methods;
-  double longest;  ///< run, in multiples of the paper's iterations
+  double longest;  ///< run of the followed methods, in multiples of the paper's iterations
 };
 
 struct LeukemiaSettings {
@@ -60,8 +60,10 @@ class Leukemia final : public Experiment {
   static const std::vector<LeukemiaVariant>& variants();
   static std::string key(const LeukemiaVariant& variant, const Method& method, Index repetition);
   static std::string default_key(Standardisation standardisation);
-  /// Iterations at which a variant's fits are looked at.
-  std::vector<std::int64_t> checkpoints(const LeukemiaVariant& variant) const;
+  /// Those whose fits go on to a variant's end; others stop at one and a half times the paper's iterations.
+  static std::vector<Method> followed_methods();
+  /// Iterations at which a method's fits are looked at.
+  std::vector<std::int64_t> checkpoints(const LeukemiaVariant& variant, const Method& method) const;
   const LeukemiaSettings& config() const { return settings_; }
   const LeukemiaData& data() const { return data_; }
 

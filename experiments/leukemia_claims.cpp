@@ -39,7 +39,8 @@ double mean_errors(const LeukemiaResults& results, const std::vector<Method>& me
 
 Claim table_3(const LeukemiaResults& results) {
   std::string measured;
-  for (const std::int64_t iteration : results.experiment().checkpoints(first_variant())) {
+  for (const std::int64_t iteration :
+       results.experiment().checkpoints(first_variant(), rules_on(FamilyKind::kStiefel)[2])) {
     if (iteration < results.settings().iterations) continue;
     const Extent test =
         errors(results, first_variant(), manifold_methods(), iteration, &LeukemiaOutcome::test);
@@ -50,7 +51,8 @@ Claim table_3(const LeukemiaResults& results) {
   }
   const Extent now = errors(results, first_variant(), manifold_methods(), results.settings().iterations,
                             &LeukemiaOutcome::test);
-  const auto last = results.experiment().checkpoints(first_variant()).back();
+  const auto last =
+      results.experiment().checkpoints(first_variant(), rules_on(FamilyKind::kStiefel)[2]).back();
   const Extent end = errors(results, first_variant(), manifold_methods(), last, &LeukemiaOutcome::test);
   const bool same_now = now.low >= 2 && now.high <= 3,
              moves = end.high - now.low >= 3 || now.high - end.low >= 3;

@@ -68,7 +68,7 @@ report::Table course_table(const LeukemiaResults& results) {
   for (const LeukemiaVariant& variant : Leukemia::variants()) {
     if (variant.longest <= 1) continue;
     for (const Method& method : variant.methods)
-      for (const std::int64_t iteration : results.experiment().checkpoints(variant)) {
+      for (const std::int64_t iteration : results.experiment().checkpoints(variant, method)) {
         const LeukemiaOutcome at = results.outcome(variant, method, iteration);
         table.rows.push_back({decimals(variant.start_log_tau, 0), method.label, fmt::format("{}", iteration),
                               span(at.training), span(at.test), span(at.aml_called_all),
@@ -85,7 +85,7 @@ const char* colour_of(std::size_t i) {
 }
 
 /// The methods that every variant follows past the paper's iterations.
-std::vector<Method> followed() { return Leukemia::variants()[1].methods; }
+std::vector<Method> followed() { return Leukemia::followed_methods(); }
 
 /// One row of panels, one panel per start of log tau: something by iteration, for each method and seed.
 template <typename Value>
@@ -95,7 +95,7 @@ std::vector<report::Panel> course_panels(const LeukemiaResults& results, const s
   double low = INFINITY, high = -INFINITY;
   for (const LeukemiaVariant& variant : Leukemia::variants()) {
     if (variant.longest <= 1) continue;
-    const auto iterations = results.experiment().checkpoints(variant);
+    const auto iterations = results.experiment().checkpoints(variant, followed().front());
     report::Panel panel{.name = fmt::format("{}-{}", name, variant.id),
                         .title = fmt::format("log tau from {}", variant.start_log_tau),
                         .x_label = "iteration",
@@ -199,7 +199,7 @@ std::string what_was_run(const Leukemia& experiment) {
 std::string what_the_course_means(const LeukemiaResults& results) {
   const LeukemiaVariant& variant = Leukemia::variants().front();
   const Method method = rules_on(FamilyKind::kStiefel)[2];
-  const auto iterations = results.experiment().checkpoints(variant);
+  const auto iterations = results.experiment().checkpoints(variant, method);
   const LeukemiaOutcome now = results.outcome(variant, method, results.settings().iterations),
                         last = results.outcome(variant, method, iterations.back());
   const double change = mean_sd(last.test).mean - mean_sd(now.test).mean,

@@ -96,8 +96,8 @@ std::vector<Method> table_methods() {
   return all;
 }
 
-FitterOptions fit_options(const Method& method, Index rank, const StartingValues& start, std::int64_t iterations,
-                       std::uint64_t seed) {
+FitterOptions fit_options(const Method& method, Index rank, const StartingValues& start,
+                          std::int64_t iterations, std::uint64_t seed) {
   FitterOptions options;
   options.family = method.family;
   options.rank = method.family == FamilyKind::kMeanField ? 0 : rank;

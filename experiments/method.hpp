@@ -56,7 +56,7 @@ struct StartingValues {
 };
 
 /// Of the paper: alpha .05, beta .95, epsilon 1e-6, one draw per iteration.
-FitterOptions fit_options(const Method& method, Index rank, const StartingValues& start, std::int64_t iterations,
-                       std::uint64_t seed);
+FitterOptions fit_options(const Method& method, Index rank, const StartingValues& start,
+                          std::int64_t iterations, std::uint64_t seed);
 
 }  // namespace magva::experiments

@@ -41,6 +41,7 @@ std::optional<PaperErrors> paper_leukemia(const std::string& method) {
 }
 
 std::string compare_rates(const MeanSd& test, double paper_test) {
+  if (test.count < 3) return "too few splits to say";
   const double gap = test.mean - paper_test;
   if (std::abs(gap) < 2 * test.sd) return "same, within two sds of splits";
   return fmt::format("{} by {:.1f} points", gap > 0 ? "higher" : "lower", std::abs(gap));
