@@ -27,7 +27,7 @@ Verdict holds(bool condition) { return condition ? Verdict::reproduced : Verdict
 
 Verdict is_negative(const MeanSd& difference) {
   const double bound = 2 * difference.standard_error();
-  if (difference.count < 3) return Verdict::not_decidable;
+  if (difference.count < 10) return Verdict::not_decidable;
   if (difference.mean < -bound) return Verdict::reproduced;
   return difference.mean > bound ? Verdict::not_reproduced : Verdict::not_decidable;
 }

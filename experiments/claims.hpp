@@ -23,7 +23,7 @@ struct Claim {
 Verdict holds(bool condition);
 
 /// Reproduced if a mean difference is below 0 by more than two standard errors, not if it is above 0 by as
-/// much, otherwise (or from fewer than three values) not decidable.
+/// much, otherwise (or from fewer than ten values) not decidable.
 Verdict is_negative(const MeanSd& difference);
 /// "-.0123 (standard error .0040, 20 splits)".
 std::string describe_difference(const MeanSd& difference, int places, const char* of_what);

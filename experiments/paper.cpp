@@ -62,8 +62,9 @@ double clear_difference(const MeanSd& ours, const MeanSd& reference) {
 std::string compare_bounds(const Ends& ours, const MeanSd& reference) {
   if (ours.kept.count == 0) return "diverges";
   const double gap = clear_difference(ours.kept, reference);
-  std::string words =
-      gap == 0 ? "same" : fmt::format("{:.1f} {}", std::abs(gap), gap > 0 ? "above" : "below");
+  const double raw = ours.kept.mean - reference.mean;
+  std::string words = fmt::format("{:.1f} {}", std::abs(raw), raw > 0 ? "above" : "below");
+  if (gap == 0) words = std::abs(raw) < 1 ? "same" : words + ", not clearly";
   if (ours.diverged > 0)
     words += fmt::format("; {} of {} diverge", ours.diverged, ours.diverged + ours.kept.count);
   return words;

@@ -200,7 +200,7 @@ std::unique_ptr<Experiment> make_simulation(const ReproduceOptions& options) {
   SimulationSettings settings;
   if (options.thorough) {
     settings.repetitions = 30;
-    settings.data_sets = 40;
+    settings.data_sets = 100;
   }
   settings.outlier_scale = options.outlier_scale;
   settings.noise_sd = options.noise_sd;

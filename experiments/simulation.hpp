@@ -15,7 +15,7 @@ struct SimulationSettings {
   std::int64_t iterations =
       2000;  ///< of the paper's Stiefel panels; fixed rank and Grassmann show half of them
   Index repetitions = 10;
-  Index data_sets = 5;  ///< of the study of robustness
+  Index data_sets = 20;  ///< of the study of robustness
   std::vector<double> outlier_scales{1, 5, 20,
                                      100};  ///< of the study of robustness; the first is without outliers
   std::uint64_t seed = 1;

@@ -186,12 +186,13 @@ std::vector<report::Panel> fit_panels(const Simulation& experiment, const Journa
 std::vector<report::Panel> robustness_panels(const SimulationResults& results) {
   const SimulationSettings& s = results.settings();
   std::vector<report::Panel> out;
+  Extent shown;
   for (const Index p : s.ranks) {
     report::Panel panel{
         .name = fmt::format("robustness-p{}", p),
         .title = fmt::format("p = {}", p),
         .x_label = "log10 of a",
-        .y_label = "rmse of the fitted function",
+        .y_label = "rmse of the fit",
         .description = fmt::format("Error of the fitted functions by the outliers' variance, p = {}.", p),
         .y_range = {},
         .key_below = true};
@@ -202,6 +203,7 @@ std::vector<report::Panel> robustness_panels(const SimulationResults& results) {
       std::vector<double> y;
       for (std::size_t i = 0; i < x.size(); ++i)
         y.push_back(mean_sd(results.robustness(method, rank, "rmse", i)).mean);
+      for (const double value : y) shown.add(value);
       panel.series.push_back({title, colour, mark, x, y});
     };
     add("mean-field", report::colour::kPurple, report::Mark::dashed, mean_field(), 0);
@@ -209,6 +211,12 @@ std::vector<report::Panel> robustness_panels(const SimulationResults& results) {
     add("G-RMSProp", report::colour::kVermillion, report::Mark::line, rules_on(FamilyKind::kGrassmann)[2], p);
     out.push_back(std::move(panel));
   }
+  if (shown.low < shown.high)
+    for (report::Panel& panel : out) {
+      panel.x_range =
+          report::Range{std::log10(s.outlier_scales.front()), std::log10(s.outlier_scales.back())};
+      panel.y_range = report::Range{.95 * shown.low, 1.05 * shown.high};
+    }
   return out;
 }
 

@@ -143,10 +143,10 @@ TEST(Paper, WordsSayWhereFiguresDiffer) {
 }
 
 TEST(Claims, VerdictsNeedTwoStandardErrors) {
-  EXPECT_EQ(is_negative({-1, 1, 9}), Verdict::reproduced);
-  EXPECT_EQ(is_negative({-.5, 1, 9}), Verdict::not_decidable);
-  EXPECT_EQ(is_negative({1, 1, 9}), Verdict::not_reproduced);
-  EXPECT_EQ(is_negative({-1, 0, 2}), Verdict::not_decidable);
+  EXPECT_EQ(is_negative({-1, 1, 16}), Verdict::reproduced);
+  EXPECT_EQ(is_negative({-.4, 1, 16}), Verdict::not_decidable);
+  EXPECT_EQ(is_negative({1, 1, 16}), Verdict::not_reproduced);
+  EXPECT_EQ(is_negative({-1, 0, 9}), Verdict::not_decidable);
 }
 
 TEST(Claims, AreReadBack) {
