@@ -56,7 +56,7 @@ Outcome run_one(const std::string& name, const ReproduceOptions& options, const 
     console.say(fmt::format("{}: {} finished runs are taken over from {}", name, journal.taken_up(),
                             folder.string()));
   const std::vector<Run> runs = experiment->runs();
-  console.say(announcement(*experiment, runs, journal, options.threads));
+  console.announce(announcement(*experiment, runs, journal, options.threads));
   const bool complete =
       run_all(runs, journal, options.threads, console.stop,
               [&](std::size_t done, std::size_t all) { console.progress(name, done, all); });

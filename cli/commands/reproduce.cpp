@@ -36,6 +36,9 @@ class RunCounter {
                terminal_ ? "" : "\n");
     open_ = terminal_;
   }
+  void announce(const std::string& sentence) {
+    if (!quiet_) say(sentence);
+  }
   void say(const std::string& sentence) {
     finish();
     fmt::print(stderr, "{}\n", sentence);
@@ -79,6 +82,7 @@ int run_reproduce(const Values& values) {
   RunCounter counter(values.flag("quiet"));
   const experiments::Console console{
       [&](const std::string& name, std::size_t done, std::size_t all) { counter.show(name, done, all); },
+      [&](const std::string& sentence) { counter.announce(sentence); },
       [&](const std::string& sentence) { counter.say(sentence); }, fitting::InterruptGuard::asked};
   const auto outcome = experiments::reproduce(chosen(values.arguments.at(0)), options, console);
   counter.finish();

@@ -182,7 +182,7 @@ class Reproduce(Case):
 
     def test_simulation_fits_the_function(self):
         """With little noise the fitted curve is near the true one."""
-        self.succeeds("reproduce", "simulation", "--iterations", 1000, "--repetitions", 1, "--sigma", .2, "--out", "r")
+        self.succeeds("reproduce", "simulation", "--iterations", 2000, "--repetitions", 1, "--sigma", .2, "--out", "r")
         with open(self.folder / "r/simulation/runs.jsonl") as lines:
             runs = {run["key"]: run["result"] for run in map(json.loads, lines) if "key" in run}
         fit = runs["printed/grassmann-rmsprop/3/1"]["fit"]
