@@ -5,6 +5,8 @@
 #include <ctime>
 #include <limits>
 
+#include "magva/fit.hpp"
+
 namespace magva::experiments {
 
 namespace {
@@ -35,16 +37,59 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-EngineRun run_engine(Fitter& fitter, std::int64_t window, const StopFlag& stop) {
-  Curve curve{window, {}};
-  CurveRecorder recorder(curve);
+EngineRun run_engine(Fitter& fitter, std::int64_t window, const StopFlag& stop,
+                     std::vector<std::int64_t> checkpoints) {
+  const std::int64_t end = fitter.options().max_iterations;
+  std::erase_if(checkpoints, [&](std::int64_t checkpoint) { return checkpoint >= end; });
+  checkpoints.push_back(end);
+  EngineRun run{{}, {window, {}}, 0, 0, StopReason::kIterationLimit};
+  CurveRecorder recorder(run.curve);
+  for (const std::int64_t checkpoint : checkpoints) {
+    const double started = thread_seconds();
+    const FitterResult result = fitter.run({[&](const IterationView& view) {
+      recorder.add(view);
+      if (view.iteration % window == 0 && stop()) throw Interrupted();
+      return view.iteration != checkpoint || checkpoint == end;
+    }});
+    run.seconds += thread_seconds() - started;
+    run.snapshots.push_back({checkpoint, result.posterior, run.seconds});
+    run.rejected_draws = result.rejected_draws;
+    run.stopped = result.stopped;
+    if (result.stopped == StopReason::kDiverged) break;
+  }
+  while (run.snapshots.size() < checkpoints.size()) {
+    Snapshot last = run.snapshots.back();
+    last.iteration = checkpoints[run.snapshots.size()];
+    run.snapshots.push_back(std::move(last));
+  }
+  return run;
+}
+
+double seconds_per_evaluation(const Model& model, FitterOptions options) {
+  constexpr double kLongEnough = .05;
+  options.max_iterations = 1'000'000;
+  Fitter fitter(model, options);
+  fitter.step();  // allocations and first touches are not typical
   const double started = thread_seconds();
-  FitterResult result = fitter.run({[&](const IterationView& view) {
-    recorder.add(view);
-    if (view.iteration % window == 0 && stop()) throw Interrupted();
-    return true;
-  }});
-  return {std::move(result), std::move(curve), thread_seconds() - started};
+  std::int64_t evaluations = 0;
+  double seconds = 0;
+  while (seconds < kLongEnough) {
+    fitter.step();
+    evaluations += options.draws;
+    seconds = thread_seconds() - started;
+  }
+  return seconds / static_cast<double>(evaluations);
+}
+
+DefaultFit default_fit(const Model& model, std::optional<Index> rank, std::uint64_t seed) {
+  FitOptions options;
+  options.rank = rank;
+  options.seed = seed;
+  options.threads = 1;
+  const double started = thread_seconds();
+  FitResult result = fit(model, options);
+  return {std::move(result.posterior), result.elbo, thread_seconds() - started,
+          std::move(result.stop_detail)};
 }
 
 double factor_share(const Gaussian& posterior) {

@@ -13,9 +13,10 @@
 
 namespace magva::experiments {
 
-/// What the user may change; unset: as in the paper.
+/// What the user may change; unset: each experiment's own number, more of it if thorough.
 struct ReproduceOptions {
   std::filesystem::path out = "results";
+  bool thorough = false;  ///< the repetitions behind the quoted figures
   std::optional<Index> repetitions;
   std::optional<std::int64_t> iterations;
   int threads = 1;
@@ -42,7 +43,10 @@ class Experiment {
   /// Everything on which the result of a run depends.
   virtual Json settings() const = 0;
   virtual std::vector<Run> runs() const = 0;
-  /// Tables, figures and section.html, the experiment's part of the report. Returns sentences for the user.
+  /// Processor seconds of one gradient evaluation on this machine, timed now: what a run's cost is in.
+  virtual double seconds_per_evaluation() const = 0;
+  /// Tables, figures, claims and section.html, the experiment's part of the report. Returns sentences for the
+  /// user.
   virtual std::vector<std::string> write(const Journal& journal,
                                          const std::filesystem::path& folder) const = 0;
 };

@@ -1,30 +1,56 @@
 #include "experiments/folds.hpp"
 
+#include <Random123/philox.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <random>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "core/atomic_file.hpp"
 #include "magva/error.hpp"
 
 namespace magva::experiments {
 
-std::vector<int> stratified_folds(ConstVectorRef classes, int folds, std::uint64_t seed) {
+namespace {
+
+/// A random word for a row: the same on every machine.
+std::uint64_t random_word(std::uint64_t seed, std::uint32_t split, std::uint64_t row) {
+  const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+  const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32U); };
+  const auto bits = r123::Philox4x32()({{low(row), high(row), split, 0}}, {{low(seed), high(seed)}});
+  return (static_cast<std::uint64_t>(bits[1]) << 32U) | bits[0];
+}
+
+}  // namespace
+
+std::vector<int> stratified_folds(ConstVectorRef classes, int folds, std::uint64_t seed,
+                                  std::uint32_t split) {
   std::vector<int> out(static_cast<std::size_t>(classes.size()));
-  std::mt19937_64 generator(seed);
   std::size_t dealt = 0;
   for (const double label : {0., 1.}) {
-    std::vector<std::size_t> rows;
+    std::vector<std::pair<std::uint64_t, std::size_t>> rows;
     for (Index i = 0; i < classes.size(); ++i)
-      if (classes(i) == label) rows.push_back(static_cast<std::size_t>(i));
-    for (std::size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[generator() % i]);
-    for (const std::size_t row : rows) out[row] = static_cast<int>(dealt++ % static_cast<std::size_t>(folds));
+      if (classes(i) == label)
+        rows.emplace_back(random_word(seed, split, static_cast<std::uint64_t>(i)),
+                          static_cast<std::size_t>(i));
+    std::sort(rows.begin(), rows.end());
+    for (const auto& [word, row] : rows)
+      out[row] = static_cast<int>(dealt++ % static_cast<std::size_t>(folds));
   }
   return out;
+}
+
+void write_folds(const std::vector<std::vector<int>>& splits, const std::filesystem::path& path) {
+  io::write_text(path, [&](std::ostream& out) {
+    for (std::size_t s = 0; s < splits.size(); ++s) out << (s > 0 ? "," : "") << "split" << s + 1;
+    out << '\n';
+    for (std::size_t row = 0; row < splits.front().size(); ++row)
+      for (std::size_t s = 0; s < splits.size(); ++s)
+        out << splits[s][row] + 1 << (s + 1 < splits.size() ? ',' : '\n');
+  });
 }
 
 std::vector<int> read_folds(const std::filesystem::path& path, Index rows) {

@@ -8,9 +8,12 @@
 
 namespace magva::experiments {
 
-/// Each class is shuffled and dealt to the folds in turn.
-std::vector<int> stratified_folds(ConstVectorRef classes, int folds, std::uint64_t seed);
-/// One number a row, from 1, below a header line. DataError where that is not so.
+/// Each class (0 or 1) is shuffled and dealt to the folds in turn. Counter-based: split s of a seed is the
+/// same on every machine, however many splits are made.
+std::vector<int> stratified_folds(ConstVectorRef classes, int folds, std::uint64_t seed, std::uint32_t split);
+/// One column per split, one line per row, folds from 1; a file with one column can be read back.
+void write_folds(const std::vector<std::vector<int>>& splits, const std::filesystem::path& path);
+/// One number per row, from 1, below a header line. DataError where that is not so.
 std::vector<int> read_folds(const std::filesystem::path& path, Index rows);
 int fold_count(const std::vector<int>& folds);
 

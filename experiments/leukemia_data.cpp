@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "experiments/data_files.hpp"
 #include "experiments/leukemia.hpp"
 #include "magva/table.hpp"
-#include "table/read_table.hpp"
 
 namespace magva::experiments {
 
@@ -63,6 +64,17 @@ LeukemiaData checked(Samples training, Samples test, const std::filesystem::path
 }
 
 }  // namespace
+
+LeukemiaData standardised_by_training(LeukemiaData data) {
+  const auto n = static_cast<double>(data.training_x.rows());
+  for (Index j = 1; j < data.training_x.cols(); ++j) {
+    const double mean = data.training_x.col(j).mean();
+    const double sd = std::sqrt((data.training_x.col(j).array() - mean).square().sum() / (n - 1));
+    const double scale = sd > 0 ? 1 / sd : 0;  // a probe that is constant in training says nothing
+    for (RowMatrix* x : {&data.training_x, &data.test_x}) x->col(j) = (x->col(j).array() - mean) * scale;
+  }
+  return data;
+}
 
 LeukemiaData read_leukemia(const std::filesystem::path& folder) {
   const auto csv = find_data(folder, "leukemia_train_std.csv"),

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/atomic_file.hpp"
+#include "experiments/claims.hpp"
 #include "magva/error.hpp"
 #include "magva/version.hpp"
 #include "report/page.hpp"
@@ -17,9 +18,30 @@ namespace {
 constexpr const char* kLead =
     "<p>The experiments of the paper on Gaussian variational approximations with low-rank factors on Stiefel "
     "and Grassmann "
-    "manifolds, run again by magva. Beside each of our figures stands the paper's, and a plain word where "
-    "they differ. "
-    "The numbers behind every figure lie beside this page, in one folder an experiment.</p>\n";
+    "manifolds, run again by magva. Every sentence below that says how a result compares is computed from "
+    "the numbers of this "
+    "run. The numbers behind every figure lie beside this page, in one folder per experiment.</p>\n";
+
+/// "40 seconds", "7 minutes".
+std::string duration(double seconds) {
+  return seconds < 90 ? fmt::format("{:.0f} seconds", std::ceil(seconds))
+                      : fmt::format("{:.0f} minutes", std::ceil(seconds / 60));
+}
+
+/// How long the runs that are left will take.
+std::string announcement(const Experiment& experiment, const std::vector<Run>& runs, const Journal& journal,
+                         int threads) {
+  double cost = 0;
+  std::size_t left = 0;
+  for (const Run& run : runs)
+    if (!journal.has(run.key)) {
+      cost += run.cost;
+      ++left;
+    }
+  const double seconds = left == 0 ? 0 : cost * experiment.seconds_per_evaluation() / threads;
+  return fmt::format("{}: {} runs, about {} with {} thread{}", experiment.name(), left, duration(seconds),
+                     threads, threads == 1 ? "" : "s");
+}
 
 Outcome run_one(const std::string& name, const ReproduceOptions& options, const Console& console) {
   const auto experiment = make_experiment(name, options);
@@ -33,8 +55,10 @@ Outcome run_one(const std::string& name, const ReproduceOptions& options, const 
   if (journal.taken_up() > 0)
     console.say(fmt::format("{}: {} finished runs are taken over from {}", name, journal.taken_up(),
                             folder.string()));
+  const std::vector<Run> runs = experiment->runs();
+  console.announce(announcement(*experiment, runs, journal, options.threads));
   const bool complete =
-      run_all(experiment->runs(), journal, options.threads, console.stop,
+      run_all(runs, journal, options.threads, console.stop,
               [&](std::size_t done, std::size_t all) { console.progress(name, done, all); });
   if (!complete) return Outcome::interrupted;
   for (const std::string& sentence : experiment->write(journal, folder)) console.say(sentence);
@@ -93,6 +117,14 @@ Outcome reproduce(const std::vector<std::string>& names, const ReproduceOptions&
 
 void write_report(const std::filesystem::path& out) {
   report::PageText text{.title = "The paper, reproduced", .lead = kLead, .body = {}};
+  std::vector<Claim> claims;
+  for (const std::string& name : experiment_names())
+    for (Claim& claim : read_claims(out / name)) claims.push_back(std::move(claim));
+  if (!claims.empty()) {
+    const report::Table table = claim_table(claims);
+    report::save(table, out, "claims");
+    text.body.push_back(report::heading(2, "The paper's claims", "claims") + table.html());
+  }
   for (const std::string& name : experiment_names())
     if (const auto section = out / name / "section.html"; std::filesystem::exists(section))
       text.body.push_back(io::read_text(section));

@@ -11,7 +11,8 @@ namespace magva::experiments {
 /// How a reproduction speaks to its user.
 struct Console {
   std::function<void(const std::string& experiment, std::size_t done, std::size_t all)> progress;
-  std::function<void(const std::string& sentence)> say;
+  std::function<void(const std::string& sentence)> announce;  ///< what is about to be done
+  std::function<void(const std::string& sentence)> say;       ///< what the user must know
   StopFlag stop;
 };
 

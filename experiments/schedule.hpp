@@ -12,6 +12,7 @@ namespace magva::experiments {
 struct Run {
   std::string key;
   std::function<Json(const StopFlag&)> work;
+  double cost = 1;  ///< roughly, in gradient evaluations of the experiment's model
 };
 
 /// Called, by one thread at a time, with the number of finished runs and of all.

@@ -12,11 +12,14 @@ struct SimulationSettings {
   double noise_sd = 1;       ///< sigma
   double outlier_share = .05;
   std::vector<Index> ranks{3, 6, 10};
-  std::int64_t iterations = 2000;
-  std::int64_t fit_after = 1000;  ///< iterations at which the fitted functions are drawn
+  std::int64_t iterations =
+      2000;  ///< of the paper's Stiefel panels; fixed rank and Grassmann show half of them
   Index repetitions = 10;
+  Index data_sets = 20;  ///< of the study of robustness
+  std::vector<double> outlier_scales{1, 5, 20,
+                                     100};  ///< of the study of robustness; the first is without outliers
   std::uint64_t seed = 1;
-  StartingValues start{.factor_scale = .1, .residual_scale = .1};
+  StartingValues start;
   std::int64_t window = 20;
   Index scoring_draws = 1000;
 };
@@ -24,8 +27,16 @@ struct SimulationSettings {
 struct SimulatedData {
   Vector x, y;
 };
-/// x uniform on (0, 1), y = sin(4 pi x) + noise; the same data for the same seed.
+/// x uniform on (0, 1), y = sin(4 pi x) + noise. The same seed gives the same x and standardised noise
+/// whatever the outliers' variance.
 SimulatedData simulate(const SimulationSettings& settings);
+
+/// How far a fitted function is from sin(4 pi x).
+struct FunctionError {
+  double rmse;
+  double at_turning_points;  ///< rmse within .04 of 1/8, 3/8, 5/8, 7/8
+};
+FunctionError function_error(const Vector& fitted, const Vector& grid);
 
 class Simulation final : public Experiment {
  public:
@@ -34,23 +45,29 @@ class Simulation final : public Experiment {
   std::string name() const override { return "simulation"; }
   Json settings() const override;
   std::vector<Run> runs() const override;
+  double seconds_per_evaluation() const override;
   std::vector<std::string> write(const Journal& journal, const std::filesystem::path& folder) const override;
 
   static const std::vector<FamilyKind>& manifolds();
-  /// Those of the paper and, where the family is Stiefel or Grassmann, the settled one.
-  static std::vector<Method> methods_on(FamilyKind manifold);
-  static std::string key(const Method& method, Index rank, Index repetition);
+  /// The rows of the table of lower bounds, mean-field excepted.
+  static std::vector<Method> bound_methods();
+  /// Those that are fitted under both supports of the prior, mean-field excepted.
+  static std::vector<Method> prior_methods();
+  static std::string key(WeibullSupport support, const Method& method, Index rank, Index repetition);
+  static std::string robustness_key(const Method& method, Index rank, Index data_set);
   const SimulationSettings& config() const { return settings_; }
   const SimulatedData& data() const { return data_; }
   /// Where the fitted functions are evaluated.
   static Vector grid();
 
  private:
-  Json run_fit(const Method& method, Index rank, Index repetition, const StopFlag& stop) const;
+  Json run_fit(WeibullSupport support, const Method& method, Index rank, Index repetition,
+               const StopFlag& stop) const;
+  Json run_robustness(const Method& method, Index rank, Index data_set, const StopFlag& stop) const;
 
   SimulationSettings settings_;
   SimulatedData data_;
-  Pspline spline_;
+  Pspline printed_, positive_;  ///< by the support of 1 / tau^2
 };
 
 }  // namespace magva::experiments

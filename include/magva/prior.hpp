@@ -59,13 +59,20 @@ struct HorseshoeOptions {
   std::vector<std::string> problems() const;
 };
 
+/// Where 1 / tau^2 of the P-spline prior may lie.
+enum class WeibullSupport {
+  positive,   ///< the whole Weibull distribution
+  above_one,  ///< as the paper prints it: the Weibull density restricted to (1, inf), normalised again
+};
+
 /// beta ~ N(0, (tau^2 P(psi))^-1) with P(psi) the tridiagonal precision of a stationary AR(1) process;
-/// 1 / tau^2 ~ Weibull(shape a_tau, scale b_tau); psi uniform on (0, .99).
-/// Coordinates: beta, log tau^2, logit(psi / .99).
+/// 1 / tau^2 ~ Weibull(shape a_tau, scale b_tau) on its support; psi uniform on (0, .99).
+/// Coordinates: beta, log tau^2 (logit tau^2 if 1 / tau^2 > 1), logit(psi / .99).
 struct AutoregressivePriorOptions {
   double a_tau = 0.5;
   double b_tau = 0.0088;
   double psi_limit = 0.99;
+  WeibullSupport support = WeibullSupport::positive;
   std::vector<std::string> problems() const;
 };
 

@@ -94,8 +94,19 @@ std::string range(const std::optional<Range>& range) {
   return range ? fmt::format("[{:.8g}:{:.8g}]", range->first, range->second) : std::string("[*:*]");
 }
 
+/// A step of 1, 2 or 5 times a power of ten that gives so few labels that they do not overlap.
+std::string tics(const char* axis, const std::optional<Range>& range, double most) {
+  if (!range || !(range->second > range->first)) return fmt::format("set {} auto\n", axis);
+  const double least = (range->second - range->first) / most;
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  double step = 10 * power;
+  for (const double digit : {5., 2., 1.})
+    if (digit * power >= least) step = digit * power;
+  return fmt::format("set {} {:.8g}\n", axis, step);
+}
+
 std::string names_on_y(const Panel& panel) {
-  if (panel.y_names.empty()) return "set ytics auto\n";
+  if (panel.y_names.empty()) return tics("ytics", panel.y_range, panel.height / 45.);
   std::string out;
   for (std::size_t i = 0; i < panel.y_names.size(); ++i)
     out += fmt::format("{}{} {}", i > 0 ? ", " : "", quoted(panel.y_names[i]), i + 1);
@@ -107,7 +118,7 @@ std::string script(const Panel& panel) {
   std::string out = fmt::format("set title {} tc rgb '#111111'\nset xlabel {}\nset ylabel {}\n",
                                 quoted(panel.title), quoted(panel.x_label), quoted(panel.y_label));
   out += fmt::format("set xrange {}\nset yrange {}\n", range(panel.x_range), range(panel.y_range)) +
-         names_on_y(panel);
+         tics("xtics", panel.x_range, panel.width / 75.) + names_on_y(panel);
   out += panel.key_below ? "set key below horizontal center\n" : "set key inside bottom right vertical\n";
   std::string plot = "plot ";
   for (std::size_t i = 0; i < panel.series.size(); ++i)

@@ -52,6 +52,31 @@ TEST(Pspline, GradientAndNames) {
   }
 }
 
+// With 1 / tau^2 > 1 the coordinate is u = logit tau^2: the density is that of the whole Weibull distribution
+// at log tau^2, times d log tau^2 / du = 1 - tau^2, over the mass P(1 / tau^2 > 1) = exp(-b^-a).
+TEST(Pspline, SupportAsPrinted) {
+  PsplineOptions options;
+  const Vector x = (normal_matrix(60, 1, 3).array() * 0.1 + 0.5).matrix().col(0);
+  const Vector y = normal_matrix(60, 1, 4).col(0);
+  const Pspline whole = pspline_regression(x, y, Vector(), options);
+  options.prior.support = WeibullSupport::above_one;
+  const Pspline printed = pspline_regression(x, y, Vector(), options);
+  EXPECT_EQ(printed.model.parameter_name(25), "logit_tau2");
+  for (const double u : {-30.0, -2.0, 0.0, 0.7, 5.0}) {
+    Vector theta = normal_matrix(28, 1, 60).col(0);
+    theta(25) = u;
+    const double found = evaluate(printed.model, theta).log_density(0);
+    const double tau2 = 1 / (1 + std::exp(-u));
+    theta(25) = std::log(tau2);
+    const double expected = evaluate(whole.model, theta).log_density(0) + std::log1p(-tau2) +
+                            std::pow(options.prior.b_tau, -options.prior.a_tau);
+    EXPECT_NEAR(found, expected, 1e-10 * std::abs(expected));
+    theta(25) = u;
+    const GradientCheck check = check_gradient(printed.model, theta);
+    EXPECT_TRUE(check.passed) << check.sentence;
+  }
+}
+
 TEST(Pspline, RefusesConstantCovariateAndBadOptions) {
   const Vector y = normal_matrix(5, 1, 5).col(0);
   EXPECT_THROW(pspline_regression(Vector::Ones(5), y), DataError);

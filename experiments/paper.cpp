@@ -1,5 +1,9 @@
-#include "experiments/paper_figures.hpp"
+#include "experiments/paper.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace magva::experiments {
@@ -34,6 +38,36 @@ std::optional<PaperErrors> paper_leukemia(const std::string& method) {
       {"grassmann-basic", {0, 2, 6482.94}},   {"grassmann-momentum", {0, 2, 6438.22}},
       {"grassmann-rmsprop", {0, 3, 6590.98}}, {"grassmann-adadelta", {0, 2, 6202.85}}};
   return look_up(figures, method);
+}
+
+std::string compare_rates(const MeanSd& test, double paper_test) {
+  if (test.count < 3) return "too few splits to say";
+  const double gap = test.mean - paper_test;
+  if (std::abs(gap) < 2 * test.sd) return "same, within two sds of splits";
+  return fmt::format("{} by {:.1f} points", gap > 0 ? "higher" : "lower", std::abs(gap));
+}
+
+std::string compare_errors(double ours, double paper) {
+  if (std::abs(ours - paper) < .5) return "same";
+  const double gap = std::abs(ours - paper);
+  return fmt::format("{:.{}f} {}", gap, gap == std::round(gap) ? 0 : 1, ours > paper ? "more" : "fewer");
+}
+
+double clear_difference(const MeanSd& ours, const MeanSd& reference) {
+  const double gap = ours.mean - reference.mean;
+  const double error = std::hypot(ours.standard_error(), reference.standard_error());
+  return std::abs(gap) > std::max(.1, 2 * error) ? gap : 0;
+}
+
+std::string compare_bounds(const Ends& ours, const MeanSd& reference) {
+  if (ours.kept.count == 0) return "diverges";
+  const double gap = clear_difference(ours.kept, reference);
+  const double raw = ours.kept.mean - reference.mean;
+  std::string words = fmt::format("{:.1f} {}", std::abs(raw), raw > 0 ? "above" : "below");
+  if (gap == 0) words = std::abs(raw) < 1 ? "same" : words + ", not clearly";
+  if (ours.diverged > 0)
+    words += fmt::format("; {} of {} diverge", ours.diverged, ours.diverged + ours.kept.count);
+  return words;
 }
 
 }  // namespace magva::experiments
