@@ -2,6 +2,8 @@
 // and any number of threads.
 #include <gtest/gtest.h>
 
+#include <Eigen/Cholesky>
+
 #include <cmath>
 
 #include "core/evaluator.hpp"
