@@ -1,8 +1,10 @@
 #pragma once
-// Expectations without draws: what a model, a likelihood and a prior may know about themselves under a Gaussian.
+// Expectations without draws: what a model, a likelihood and a prior may know about themselves under a
+// Gaussian.
 //
-// By the theorems of Bonnet and Price, the derivatives of E log h(theta), theta ~ N(mu, Sigma), are E[gradient]
-// by mu and -E[-Hessian] / 2 by Sigma. A model that can give these three exactly is fitted without noise.
+// By the theorems of Bonnet and Price, the derivatives of E log h(theta), theta ~ N(mu, Sigma), are
+// E[gradient] by mu and -E[-Hessian] / 2 by Sigma. A model that can give these three exactly is fitted
+// without noise.
 #include <memory>
 #include <vector>
 
@@ -13,8 +15,8 @@ namespace magva {
 struct Scratch;
 struct Evaluation;
 
-/// N(mean, W W' + diag(d)^2). An empty d counts as zeros: with a Cholesky factor W that is full rank, and with no
-/// column in W it is the point `mean` itself.
+/// N(mean, W W' + diag(d)^2). An empty d counts as zeros: with a Cholesky factor W that is full rank, and
+/// with no column in W it is the point `mean` itself.
 struct GaussianView {
   Eigen::Ref<const Vector> mean;
   Eigen::Ref<const Matrix> factors;
@@ -26,8 +28,8 @@ struct GaussianView {
   }
 };
 
-/// Parts of a symmetric matrix: entry (row, column) and its mirror image, or one of the diagonal; entries at one
-/// place add up.
+/// Parts of a symmetric matrix: entry (row, column) and its mirror image, or one of the diagonal; entries at
+/// one place add up.
 struct SymmetricEntry {
   Index row;
   Index column;
@@ -43,10 +45,10 @@ struct CurvatureProducts {
 
 /// The capability of a model, asked for once at the start of a fit (Model::expectations).
 ///
-/// The contract: both functions return E log h under q, with every constant, and fill E[gradient]. They are exact:
-/// errors are far below what a fit can tell, about 1e-10 for each observation. Where the expectation does not exist
-/// or overflows they return a value that is not finite, and do not throw. The scratch is from make_scratch, for at
-/// least as many factors as q has. Results do not depend on the number of workers.
+/// The contract: both functions return E log h under q, with every constant, and fill E[gradient]. They are
+/// exact: errors are far below what a fit can tell, about 1e-10 for each observation. Where the expectation
+/// does not exist or overflows they return a value that is not finite, and do not throw. The scratch is from
+/// make_scratch, for at least as many factors as q has. Results do not depend on the number of workers.
 class ExpectedLogDensity {
  public:
   virtual ~ExpectedLogDensity() = default;
@@ -54,7 +56,8 @@ class ExpectedLogDensity {
   virtual Index dimension() const = 0;
   /// Whether log h is concave: then the ELBO has one maximum over all Gaussians, and one mode.
   virtual bool log_concave() const = 0;
-  /// Terms whose Hessians have rank one; with fewer of these than half the parameters products are cheaper than C.
+  /// Terms whose Hessians have rank one; with fewer of these than half the parameters products are cheaper
+  /// than C.
   virtual Index terms() const = 0;
 
   virtual std::unique_ptr<Scratch> make_scratch(Index factors) const = 0;
@@ -71,8 +74,8 @@ struct NormalMarginal {
   double variance = 0;
 };
 
-/// Linear predictors of a block of rows under a Gaussian, a multiple of 8 of them: those that fill up the last
-/// block have weight 0.
+/// Linear predictors of a block of rows under a Gaussian, a multiple of 8 of them: those that fill up the
+/// last block have weight 0.
 struct PredictorBlock {
   const double* response;
   const double* weight;
@@ -82,15 +85,17 @@ struct PredictorBlock {
   Index rows;
 };
 
-/// Weighted derivatives of the expected log likelihood of each row: `slope` by the predictor's mean, `curvature`
-/// minus twice that by its variance, `cross` minus that by its covariance with the own coordinate.
+/// Weighted derivatives of the expected log likelihood of each row: `slope` by the predictor's mean,
+/// `curvature` minus twice that by its variance, `cross` minus that by its covariance with the own
+/// coordinate.
 struct PredictorDerivatives {
   double* slope;
   double* curvature;
   double* cross;
 };
 
-/// A value with its derivative by the mean of the likelihood's own coordinate, and minus twice that by its variance.
+/// A value with its derivative by the mean of the likelihood's own coordinate, and minus twice that by its
+/// variance.
 struct NuisanceSums {
   double value = 0;
   double slope = 0;

@@ -48,7 +48,8 @@ CurvedElbo ExactElbo::low_rank(ConstVectorRef mean, ConstMatrixRef factors, Cons
 CurvedElbo ExactElbo::full_rank(ConstVectorRef mean, ConstMatrixRef root, double log_determinant) {
   Evaluation evaluation = prepare(0);
   CurvedElbo out{0, Vector(dimension()), Matrix()};
-  const double expectation = expected_.expect({mean, root, Vector()}, out.gradient, out.curvature, evaluation);
+  const double expectation =
+      expected_.expect({mean, root, Vector()}, out.gradient, out.curvature, evaluation);
   out.elbo = with_entropy(expectation, log_determinant);
   return out;
 }
@@ -56,7 +57,8 @@ CurvedElbo ExactElbo::full_rank(ConstVectorRef mean, ConstMatrixRef root, double
 CurvedElbo ExactElbo::point(ConstVectorRef theta) {
   Evaluation evaluation = prepare(0);
   CurvedElbo out{0, Vector(dimension()), Matrix()};
-  out.elbo = expected_.expect({theta, Matrix(dimension(), 0), Vector()}, out.gradient, out.curvature, evaluation);
+  out.elbo =
+      expected_.expect({theta, Matrix(dimension(), 0), Vector()}, out.gradient, out.curvature, evaluation);
   return out;
 }
 

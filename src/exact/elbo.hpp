@@ -33,7 +33,8 @@ class ExactElbo {
   std::int64_t passes() const { return passes_; }
 
   /// A Gaussian that is too wide for the expectation to exist has the ELBO -infinity.
-  double low_rank(ConstVectorRef mean, ConstMatrixRef factors, ConstVectorRef residual_sd, LowRankDerivatives& out);
+  double low_rank(ConstVectorRef mean, ConstMatrixRef factors, ConstVectorRef residual_sd,
+                  LowRankDerivatives& out);
   /// With E[-Hessian], dense.
   CurvedElbo low_rank(ConstVectorRef mean, ConstMatrixRef factors, ConstVectorRef residual_sd);
   /// N(mean, root root'), root square.

@@ -16,8 +16,9 @@ constexpr std::size_t kBatch = 8;  // ascents side by side
 constexpr double kAscentEffort = 4e6;
 constexpr double kFewestAscents = 16;
 constexpr double kMostAscents = 160;
-constexpr std::size_t kFewestWaited = 5;  // batches without anything better before the end, or half of all if more
-constexpr double kDistinct = 5e-4;   // nats by which two maxima differ
+constexpr std::size_t kFewestWaited =
+    5;                              // batches without anything better before the end, or half of all if more
+constexpr double kDistinct = 5e-4;  // nats by which two maxima differ
 constexpr double kImprovement = 1e-4;
 constexpr double kSmallFactor = .3;  // in conditional sds
 
@@ -29,7 +30,9 @@ std::size_t batches(Index m, Index rank) {
 void keep_distinct(std::vector<QuadraticFit>& found) {
   std::stable_sort(found.begin(), found.end(),
                    [](const QuadraticFit& a, const QuadraticFit& b) { return a.value > b.value; });
-  const auto same = [](const QuadraticFit& a, const QuadraticFit& b) { return a.value - b.value < kDistinct; };
+  const auto same = [](const QuadraticFit& a, const QuadraticFit& b) {
+    return a.value - b.value < kDistinct;
+  };
   found.erase(std::unique(found.begin(), found.end(), same), found.end());
 }
 
@@ -64,8 +67,9 @@ Matrix FactorMoves::move(ConstMatrixRef factors, std::uint64_t number) const {
   return moved;
 }
 
-std::vector<QuadraticFit> search_local_maxima(ConstMatrixRef precision, const QuadraticFit& from, Workers& workers,
-                                              std::uint64_t seed, const std::function<bool()>& go_on) {
+std::vector<QuadraticFit> search_local_maxima(ConstMatrixRef precision, const QuadraticFit& from,
+                                              Workers& workers, std::uint64_t seed,
+                                              const std::function<bool()>& go_on) {
   const QuadraticFitter fitter(precision);
   const FactorMoves moves(precision, seed);
   const Index rank = from.factors.cols();

@@ -1,6 +1,6 @@
 #pragma once
-// The best low-rank Gaussian without draws: L-BFGS on the exact ELBO over mean, Stiefel factors and residuals, and the
-// search for the highest of its local maxima.
+// The best low-rank Gaussian without draws: L-BFGS on the exact ELBO over mean, Stiefel factors and
+// residuals, and the search for the highest of its local maxima.
 #include <optional>
 
 #include "exact/low_rank_coordinates.hpp"
@@ -25,7 +25,7 @@ LowRankFit ascend_low_rank(ExactElbo& elbo, const LowRankPoint& start, const Asc
                            double tolerance, const ExactObserver& go_on);
 
 /// The highest local maximum found from `start` on.
-LowRankFit fit_low_rank(ExactElbo& elbo, const LowRankPoint& start, const AscentScales& scales, std::uint64_t seed,
-                        const ExactObserver& go_on);
+LowRankFit fit_low_rank(ExactElbo& elbo, const LowRankPoint& start, const AscentScales& scales,
+                        std::uint64_t seed, const ExactObserver& go_on);
 
 }  // namespace magva

@@ -12,7 +12,8 @@ namespace magva {
 
 namespace {
 
-constexpr double kResidualFloor = .01;  // in conditional sds: its square costs less than 1e-4 nats a parameter
+constexpr double kResidualFloor =
+    .01;  // in conditional sds: its square costs less than 1e-4 nats a parameter
 constexpr double kShortestFactor = .05;  // a factor of length zero never grows
 
 }  // namespace
@@ -42,16 +43,18 @@ Vector LowRankCoordinates::root_transposed_times(ConstVectorRef g) const {
 Vector LowRankCoordinates::coordinates(const LowRankPoint& point) const {
   Vector x(dimension());
   const Vector shift = point.mean - centre_;
-  x.head(m_) = root_ ? Vector(root_->triangularView<Eigen::Upper>().solve(shift)) : shift.cwiseQuotient(scale_);
+  x.head(m_) =
+      root_ ? Vector(root_->triangularView<Eigen::Upper>().solve(shift)) : shift.cwiseQuotient(scale_);
   if (p_ > 0) {
     const Matrix scaled = scale_.cwiseInverse().asDiagonal() * point.factors;
     const Eigen::BDCSVD<Matrix> svd(scaled, Eigen::ComputeThinU);
     x.segment(m_, m_ * p_) = svd.matrixU().reshaped();
     x.segment(m_ + m_ * p_, p_) = svd.singularValues().cwiseMax(kShortestFactor).array().log();
   }
-  x.tail(m_) = .5 * (point.residual_sd.cwiseQuotient(scale_).array().square() - kResidualFloor * kResidualFloor)
-                        .max(kResidualFloor * kResidualFloor)
-                        .log();
+  x.tail(m_) =
+      .5 * (point.residual_sd.cwiseQuotient(scale_).array().square() - kResidualFloor * kResidualFloor)
+               .max(kResidualFloor * kResidualFloor)
+               .log();
   return x;
 }
 
@@ -67,8 +70,7 @@ Vector LowRankCoordinates::gradient(ConstVectorRef x, const LowRankPoint& point,
   Vector g(dimension());
   g.head(m_) = root_transposed_times(derivatives.mean);
   const Vector length = x.segment(m_ + m_ * p_, p_).array().exp();
-  g.segment(m_, m_ * p_) =
-      Matrix(scale_.asDiagonal() * derivatives.factors * length.asDiagonal()).reshaped();
+  g.segment(m_, m_ * p_) = Matrix(scale_.asDiagonal() * derivatives.factors * length.asDiagonal()).reshaped();
   g.segment(m_ + m_ * p_, p_) = derivatives.factors.cwiseProduct(point.factors).colwise().sum().transpose();
   // d d / d e = c^2 exp(2 e) / d.
   g.tail(m_) = derivatives.residual_sd.array() * scale_.array().square() * (2 * x.tail(m_)).array().exp() /

@@ -2,9 +2,10 @@
 // Coordinates of low-rank Gaussians for an ascent without noise: a product of Euclidean blocks and a Stiefel
 // manifold.
 //
-// mean = centre + R u, W = diag(c) B diag(exp(a)) with B'B = I, d^2 = c^2 (floor^2 + exp(2 e)). With the conditional
-// sds c, and R R' the inverse of the curvature, all scales are about 1. Residual sds may tend to 0 on the way to a
-// maximum (factor analysis knows this as a Heywood case): the floor keeps Sigma^-1 computable.
+// mean = centre + R u, W = diag(c) B diag(exp(a)) with B'B = I, d^2 = c^2 (floor^2 + exp(2 e)). With the
+// conditional sds c, and R R' the inverse of the curvature, all scales are about 1. Residual sds may tend to
+// 0 on the way to a maximum (factor analysis knows this as a Heywood case): the floor keeps Sigma^-1
+// computable.
 #include <optional>
 
 #include "core/tall_skinny.hpp"
@@ -41,7 +42,7 @@ class LowRankCoordinates {
   Index m_;
   Index p_;
   Vector centre_;
-  Vector scale_;               // c
+  Vector scale_;                // c
   std::optional<Matrix> root_;  // R, upper triangular
   TallSkinny kernel_;
   Matrix tangent_, at_;

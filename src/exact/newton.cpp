@@ -59,8 +59,7 @@ double predicted_gain(const Point& point, const Matrix& curvature, const Eigen::
                       const Vector& step) {
   const double trace = (curvature * point.root).cwiseProduct(point.root).sum();
   const double log_ratio = 2 * Vector(llt.matrixLLT().diagonal()).array().log().sum() + point.log_determinant;
-  return .5 * step.dot(point.at.gradient) +
-         .5 * (trace - static_cast<double>(step.size()) - log_ratio);
+  return .5 * step.dot(point.at.gradient) + .5 * (trace - static_cast<double>(step.size()) - log_ratio);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #pragma once
 // Newton steps with exact curvatures: to the mode, and to the best full-rank Gaussian.
 //
-// At that Gaussian E[gradient] = 0 and Sigma^-1 = E[-Hessian] (Opper and Archambeau 2009): as many unknowns as
-// there are predictors, not m^2 / 2. A step goes part of the way to the mean and the precision that these equations
-// ask for; where the ELBO does not rise the part is halved.
+// At that Gaussian E[gradient] = 0 and Sigma^-1 = E[-Hessian] (Opper and Archambeau 2009): as many unknowns
+// as there are predictors, not m^2 / 2. A step goes part of the way to the mean and the precision that these
+// equations ask for; where the ELBO does not rise the part is halved.
 #include <functional>
 #include <string>
 

@@ -70,8 +70,8 @@ class Memory {
   std::deque<Pair> pairs_;
 };
 
-/// Bisection for the weak Wolfe conditions (Lewis and Overton 2013); a value of -infinity is one more point that is
-/// too far. The best point that rises enough, or none.
+/// Bisection for the weak Wolfe conditions (Lewis and Overton 2013); a value of -infinity is one more point
+/// that is too far. The best point that rises enough, or none.
 bool line_search(RiemannianObjective& objective, const State& from, const Vector& direction, double first,
                  State& to, double& length) {
   const double slope = from.gradient.dot(direction);

@@ -1,6 +1,6 @@
 #pragma once
-// L-BFGS on a product of Euclidean spaces and manifolds: pairs of steps and gradient changes are transported by
-// projection into the tangent space of every new point.
+// L-BFGS on a product of Euclidean spaces and manifolds: pairs of steps and gradient changes are transported
+// by projection into the tangent space of every new point.
 #include <functional>
 
 #include "exact/newton.hpp"
@@ -25,8 +25,8 @@ struct Ascent {
   ExactStop stop;
 };
 
-/// Ends, as converged, where the Newton decrement by the learned Hessian and the gain of the last iterations are
-/// below `tolerance`.
+/// Ends, as converged, where the Newton decrement by the learned Hessian and the gain of the last iterations
+/// are below `tolerance`.
 Ascent ascend(RiemannianObjective& objective, Vector start, double tolerance, int max_iterations);
 
 }  // namespace magva

@@ -52,7 +52,8 @@ class ExpectedPoissonLog final : public ExpectedLikelihood {
 
 class ExpectedGaussianKnownNoise final : public ExpectedLikelihood {
  public:
-  explicit ExpectedGaussianKnownNoise(double sigma) : precision_(1 / (sigma * sigma)), log_sd_(std::log(sigma)) {}
+  explicit ExpectedGaussianKnownNoise(double sigma)
+      : precision_(1 / (sigma * sigma)), log_sd_(std::log(sigma)) {}
 
   NuisanceSums expect(const PredictorBlock& block, const NormalMarginal&,
                       const PredictorDerivatives& out) const override {
@@ -61,7 +62,8 @@ class ExpectedGaussianKnownNoise final : public ExpectedLikelihood {
       const double residual = block.response[i] - block.mean[i];
       out.curvature[i] = block.weight[i] * precision_;
       out.slope[i] = out.curvature[i] * residual;
-      sums.value -= .5 * out.curvature[i] * (residual * residual + block.variance[i]) + block.weight[i] * log_sd_;
+      sums.value -=
+          .5 * out.curvature[i] * (residual * residual + block.variance[i]) + block.weight[i] * log_sd_;
     }
     return sums;
   }
@@ -71,8 +73,8 @@ class ExpectedGaussianKnownNoise final : public ExpectedLikelihood {
   double log_sd_;
 };
 
-/// With the factor exp(-2 s) a Gaussian is a Gaussian again, whose mean is moved by -2 times the covariances with
-/// s: E[exp(-2 s) (y - eta)^2] = exp(-2 E s + 2 Var s) ((y - E eta + 2 Cov(eta, s))^2 + Var eta).
+/// With the factor exp(-2 s) a Gaussian is a Gaussian again, whose mean is moved by -2 times the covariances
+/// with s: E[exp(-2 s) (y - eta)^2] = exp(-2 E s + 2 Var s) ((y - E eta + 2 Cov(eta, s))^2 + Var eta).
 class ExpectedGaussian final : public ExpectedLikelihood {
  public:
   explicit ExpectedGaussian(double log_prior_scale) : log_prior_scale_(log_prior_scale) {}

@@ -30,7 +30,8 @@ double expect_log_half_cauchy(const GaussianView& q, Index i, double log_scale, 
 
 class ExpectedNormalPrior final : public ExpectedPrior {
  public:
-  ExpectedNormalPrior(double variance, Index coefficients) : variance_(variance), coefficients_(coefficients) {}
+  ExpectedNormalPrior(double variance, Index coefficients)
+      : variance_(variance), coefficients_(coefficients) {}
   bool log_concave() const override { return true; }
   double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const override {
     double value = 0;
@@ -64,8 +65,8 @@ class ExpectedCentredHorseshoe final : public ExpectedPrior {
   }
 
  private:
-  /// -log(2 pi)/2 - l - t - exp(-2 (l + t)) beta^2 / 2: weighted by the exponential, a Gaussian is one again, whose
-  /// mean is moved by -2 times the covariances with l + t.
+  /// -log(2 pi)/2 - l - t - exp(-2 (l + t)) beta^2 / 2: weighted by the exponential, a Gaussian is one again,
+  /// whose mean is moved by -2 times the covariances with l + t.
   double expect_slope(const GaussianView& q, Index j, VectorRef gradient, SymmetricEntries& curvature) const {
     const Index l = j + q_;
     const Index t = 2 * q_ + 1;

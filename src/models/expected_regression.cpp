@@ -10,7 +10,7 @@ namespace magva::detail {
 
 namespace {
 
-constexpr Index kGramRows = 128;                 // of a block whose Gram matrix is added
+constexpr Index kGramRows = 128;                     // of a block whose Gram matrix is added
 constexpr Index kMostGramNumbers = Index{1} << 24U;  // of all lanes' Gram matrices
 
 /// Lanes of rows, by the size of the design alone; the numbers of one lane are one column.
@@ -50,7 +50,8 @@ class Pass {
  public:
   Pass(const RegressionParts& parts, const GaussianView& q, ExpectedScratch& scratch)
       : parts_(parts), q_(q), scratch_(scratch), coefficients_(parts.kernel->design().cols()) {
-    if (parts.has_nuisance) own_ = {q.mean(q.mean.size() - 1), q.covariance(q.mean.size() - 1, q.mean.size() - 1)};
+    if (parts.has_nuisance)
+      own_ = {q.mean(q.mean.size() - 1), q.covariance(q.mean.size() - 1, q.mean.size() - 1)};
   }
 
   /// Columns before those of the factors.
@@ -58,20 +59,20 @@ class Pass {
   Index rows() const { return parts_.kernel->design().rows(); }
   Index last() const { return q_.mean.size() - 1; }
 
-  /// The columns that meet the design: mean, covariances with the nuisance coordinate, `factors` of the factors.
+  /// The columns that meet the design: mean, covariances with the nuisance coordinate, `factors` of the
+  /// factors.
   void pack(Index factors) {
     columns_ = leading() + factors;
     const auto put = [&](ConstVectorRef column, Index at) {
       parts_.kernel->pack(column.data(), at, columns_, scratch_.packed.data());
     };
     put(q_.mean, 0);
-    if (parts_.has_nuisance)
-      put(q_.factors.topRows(coefficients_) * q_.factors.row(last()).transpose(), 1);
+    if (parts_.has_nuisance) put(q_.factors.topRows(coefficients_) * q_.factors.row(last()).transpose(), 1);
     for (Index k = 0; k < factors; ++k) put(q_.factors.col(k).head(coefficients_), leading() + k);
   }
 
-  /// add_variance(rows, lane): the variances' part that the factors' products do not give; finish(rows, lane): what
-  /// is made of the curvatures.
+  /// add_variance(rows, lane): the variances' part that the factors' products do not give; finish(rows,
+  /// lane): what is made of the curvatures.
   template <class AddVariance, class Finish>
   void run(Workers& workers, Index step, AddVariance&& add_variance, Finish&& finish) {
     const auto lane_work = [&](Index lane) {
@@ -101,7 +102,8 @@ class Pass {
     parts_.kernel->unpack(scratch_.products.col(0).data(), column, columns_, out.data());
   }
 
-  /// All but the factors' products: value, gradient, and entries of the curvature beside the design's own block.
+  /// All but the factors' products: value, gradient, and entries of the curvature beside the design's own
+  /// block.
   double close(VectorRef gradient, SymmetricEntries& entries) const {
     gradient.setZero();
     product(0, gradient.head(coefficients_));
@@ -125,7 +127,8 @@ class Pass {
     double* predictors = scratch_.predictors.col(lane).data();
     double* variance = scratch_.variance.col(lane).data();
     const Index filled = padded(span.count);
-    parts_.kernel->multiply({nullptr, span.first, span.count}, scratch_.packed.data(), columns_, predictors, step);
+    parts_.kernel->multiply({nullptr, span.first, span.count}, scratch_.packed.data(), columns_, predictors,
+                            step);
     for (Index s = 0; s < columns_; ++s)
       std::fill(predictors + s * step + span.count, predictors + s * step + filled, 0.0);
     std::fill_n(variance, filled, 0.0);
@@ -189,7 +192,8 @@ double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Cur
   const Design& design = kernel.design();
   const Index coefficients = design.cols();
   const Index factors = q.factors.cols();
-  const Vector square = q.residual_sd.size() > 0 ? Vector(q.residual_sd.head(coefficients).cwiseAbs2()) : Vector();
+  const Vector square =
+      q.residual_sd.size() > 0 ? Vector(q.residual_sd.head(coefficients).cwiseAbs2()) : Vector();
   Pass pass(parts_, q, scratch);
   scratch.prepare(lane_count(static_cast<double>(design.entries()), coefficients), kernel.block_rows(),
                   kernel.packed_size(pass.leading() + factors), coefficients);
@@ -200,7 +204,8 @@ double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Cur
         if (square.size() > 0) add_squares(design, span, square.data(), variance);
       },
       [&](RowSpan span, Index lane) {
-        add_weighted_squares(design, span, scratch.curvature.col(lane).data(), scratch.squares.col(lane).data());
+        add_weighted_squares(design, span, scratch.curvature.col(lane).data(),
+                             scratch.squares.col(lane).data());
       });
   curvature.times_factors.setZero(dimension(), factors);
   curvature.diagonal.setZero(dimension());
@@ -235,13 +240,15 @@ double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Mat
         if (root.cols() > 0) add_variances(design, span, root, variance);
       },
       [&](RowSpan span, Index lane) {
-        add_gram(design, span, scratch.curvature.col(lane).data(), scratch.gram[static_cast<std::size_t>(lane)]);
+        add_gram(design, span, scratch.curvature.col(lane).data(),
+                 scratch.gram[static_cast<std::size_t>(lane)]);
       });
   curvature.setZero(dimension(), dimension());
   for (const Matrix& gram : scratch.gram) curvature.topLeftCorner(coefficients, coefficients) += gram;
   SymmetricEntries entries;
   const double value = pass.close(gradient, entries);
-  for (const SymmetricEntry& e : entries) curvature(std::max(e.row, e.column), std::min(e.row, e.column)) += e.value;
+  for (const SymmetricEntry& e : entries)
+    curvature(std::max(e.row, e.column), std::min(e.row, e.column)) += e.value;
   curvature.triangularView<Eigen::StrictlyUpper>() = curvature.transpose();
   return value;
 }

@@ -1,6 +1,7 @@
 #pragma once
-// The expected log density of a regression under a Gaussian: each linear predictor is normal, so that one pass over
-// the rows, with one-dimensional integrals, gives E log h and its derivatives (Challis and Barber 2013).
+// The expected log density of a regression under a Gaussian: each linear predictor is normal, so that one
+// pass over the rows, with one-dimensional integrals, gives E log h and its derivatives (Challis and Barber
+// 2013).
 #include <memory>
 
 #include "magva/expectations.hpp"
@@ -26,7 +27,9 @@ class ExpectedRegression final : public ExpectedLogDensity {
   explicit ExpectedRegression(RegressionParts parts) : parts_(std::move(parts)) {}
 
   Index dimension() const override { return parts_.dimension; }
-  bool log_concave() const override { return parts_.likelihood->log_concave() && parts_.prior->log_concave(); }
+  bool log_concave() const override {
+    return parts_.likelihood->log_concave() && parts_.prior->log_concave();
+  }
   Index terms() const override { return parts_.kernel->design().rows(); }
   std::unique_ptr<Scratch> make_scratch(Index factors) const override;
   double expect(const GaussianView& q, VectorRef gradient, CurvatureProducts& curvature,

@@ -25,8 +25,7 @@ struct PairRule {
 /// nearest poles are i pi away falls like nodes! (sd / pi)^(2 nodes).
 PairRule gauss_hermite(double largest_sd, Index nodes) {
   Matrix jacobi = Matrix::Zero(nodes, nodes);
-  for (Index k = 1; k < nodes; ++k)
-    jacobi(k, k - 1) = jacobi(k - 1, k) = std::sqrt(static_cast<double>(k));
+  for (Index k = 1; k < nodes; ++k) jacobi(k, k - 1) = jacobi(k - 1, k) = std::sqrt(static_cast<double>(k));
   const Eigen::SelfAdjointEigenSolver<Matrix> eigen(jacobi);
   PairRule rule{largest_sd, {}, {}};
   for (Index k = nodes / 2; k < nodes; ++k) {
@@ -57,8 +56,8 @@ constexpr double kWide = 8;  // sd from which on the series is used
 
 const std::vector<PairRule>& rules() {
   static const std::vector<PairRule> all = {
-      gauss_hermite(.07, 4), gauss_hermite(.3, 8), midpoint(.7), midpoint(1), midpoint(1.5), midpoint(2),
-      midpoint(3),           midpoint(4),          midpoint(6),  midpoint(kWide)};
+      gauss_hermite(.07, 4), gauss_hermite(.3, 8), midpoint(.7), midpoint(1), midpoint(1.5),
+      midpoint(2),           midpoint(3),          midpoint(4),  midpoint(6), midpoint(kWide)};
   return all;
 }
 
@@ -82,9 +81,9 @@ const std::array<double, 20>& series_moments() {
   return all;
 }
 
-/// For wide normals: log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), of which the first part is closed and the second
-/// sees of the density p no more than its power series around 0, whose terms are moments times derivatives
-/// p^(j)(0) = p(0) He_j(mean / sd) / sd^j.
+/// For wide normals: log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), of which the first part is closed and the
+/// second sees of the density p no more than its power series around 0, whose terms are moments times
+/// derivatives p^(j)(0) = p(0) He_j(mean / sd) / sd^j.
 LogisticNormal wide(double mean, double sd) {
   const double u = mean / sd;
   const double density = std::exp(-.5 * u * u) / std::sqrt(2 * std::numbers::pi);

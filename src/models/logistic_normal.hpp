@@ -10,8 +10,8 @@ struct LogisticNormal {
   double curvature;  ///< of the slope by the mean: twice the derivative of the value by the variance
 };
 
-/// For `count` normals, a multiple of 8; absolute errors below 1e-10 for any mean and variance, value relative to
-/// 1 + |mean| + sd.
+/// For `count` normals, a multiple of 8; absolute errors below 1e-10 for any mean and variance, value
+/// relative to 1 + |mean| + sd.
 void logistic_normal(const double* mean, const double* variance, Index count, double* value, double* slope,
                      double* curvature);
 

@@ -72,8 +72,8 @@ Regression::Regression(RegressionData data, std::shared_ptr<const Likelihood> li
   const auto expected_prior = prior_->expectations();
   if (expected_likelihood && expected_prior)
     expected_ = std::make_shared<detail::ExpectedRegression>(
-        detail::RegressionParts{kernel_, response_, weight_, constant_, dimension(), likelihood_->has_nuisance(),
-                                expected_likelihood, expected_prior});
+        detail::RegressionParts{kernel_, response_, weight_, constant_, dimension(),
+                                likelihood_->has_nuisance(), expected_likelihood, expected_prior});
 }
 
 Index Regression::dimension() const { return prior_->dimension() + (likelihood_->has_nuisance() ? 1 : 0); }
@@ -111,8 +111,8 @@ void Regression::evaluate_sample(const RowSample& sample, ConstMatrixRef theta, 
   else
     detail::pack_draws(layout, *prior_, theta, scratch);
 
-  const LaneWork work(layout, *likelihood_, sample, {response_->data(), weight_->data(), unweighted_}, scratch,
-                      draws);
+  const LaneWork work(layout, *likelihood_, sample, {response_->data(), weight_->data(), unweighted_},
+                      scratch, draws);
   evaluation.workers.run(scratch.lanes, work);
   detail::add_lanes(scratch, layout.packed_size(), draws);
   if (mirrored)

@@ -1,5 +1,5 @@
-// Expectations of regressions: every derivative against differences, against draws, and the same from any design
-// and any number of threads.
+// Expectations of regressions: every derivative against differences, against draws, and the same from any
+// design and any number of threads.
 #include <gtest/gtest.h>
 
 #include <Eigen/Cholesky>
@@ -59,7 +59,8 @@ TEST(Expectations, DerivativesAreThoseOfTheValue) {
     Vector gradient(model.dimension());
     CurvatureProducts curvature;
     model.expectations()->expect({at.mean, at.factors, at.residual_sd}, gradient, curvature, evaluation);
-    const double scale = 1e-6 * (1 + gradient.cwiseAbs().maxCoeff() + curvature.diagonal.cwiseAbs().maxCoeff());
+    const double scale =
+        1e-6 * (1 + gradient.cwiseAbs().maxCoeff() + curvature.diagonal.cwiseAbs().maxCoeff());
     for (Index i = 0; i < model.dimension(); ++i) {
       EXPECT_NEAR(gradient(i), quotient(model, at, at.mean(i)), scale) << name << " mean " << i;
       EXPECT_NEAR(-curvature.diagonal(i) * at.residual_sd(i), quotient(model, at, at.residual_sd(i)), scale)
@@ -82,10 +83,13 @@ TEST(Expectations, DenseCurvatureAgreesWithProducts) {
     Matrix dense;
     const double value =
         model.expectations()->expect({at.mean, at.factors, at.residual_sd}, gradient, products, evaluation);
-    const double again = model.expectations()->expect({at.mean, at.factors, at.residual_sd}, same, dense, evaluation);
+    const double again =
+        model.expectations()->expect({at.mean, at.factors, at.residual_sd}, same, dense, evaluation);
     EXPECT_NEAR(value, again, 1e-9 * std::abs(value)) << name;
     EXPECT_LT((gradient - same).norm(), 1e-9 * (1 + gradient.norm())) << name;
-    EXPECT_LT((dense * at.factors - products.times_factors).norm(), 1e-9 * (1 + products.times_factors.norm())) << name;
+    EXPECT_LT((dense * at.factors - products.times_factors).norm(),
+              1e-9 * (1 + products.times_factors.norm()))
+        << name;
     EXPECT_LT((dense.diagonal() - products.diagonal).norm(), 1e-9 * (1 + products.diagonal.norm())) << name;
     EXPECT_EQ(dense, dense.transpose()) << name;
   }
@@ -121,7 +125,8 @@ TEST(Expectations, AgreeWithDraws) {
     Matrix gradient(model.dimension(), theta.cols());
     evaluator.evaluate(theta, log_density, gradient);
     const double mean = log_density.mean();
-    const double se = std::sqrt((log_density.array() - mean).square().mean() / static_cast<double>(theta.cols()));
+    const double se =
+        std::sqrt((log_density.array() - mean).square().mean() / static_cast<double>(theta.cols()));
     EXPECT_NEAR(value_at(model, at), mean, 4 * se) << name;
   }
 }
@@ -151,8 +156,8 @@ TEST(Expectations, CurvatureAtAPointIsTheHessian) {
 
 TEST(Expectations, SameBitsForAnyNumberOfThreads) {
   const RowMatrix x = test::design(6000, 50, 4);  // several lanes
-  const Regression model =
-      test::regression(Kind::logistic, Design::own(x), test::responses(Kind::logistic, x, 6), NormalPriorOptions{});
+  const Regression model = test::regression(Kind::logistic, Design::own(x),
+                                            test::responses(Kind::logistic, x, 6), NormalPriorOptions{});
   const Point at = any_point(model, 3);
   std::vector<Vector> gradients;
   std::vector<Matrix> curvatures;
@@ -208,12 +213,14 @@ TEST(Expectations, AnyDesignGivesTheSame) {
   const CurvedElbo full = reference.full_rank(at.mean, root, 0);
   LowRankDerivatives derivatives, others;
   reference.low_rank(at.mean, at.factors, at.residual_sd, derivatives);
-  for (const Regression& model : {make(Design::own(SingleRowMatrix(x.cast<float>()))), make(Design::own(sparse(x)))}) {
+  for (const Regression& model :
+       {make(Design::own(SingleRowMatrix(x.cast<float>()))), make(Design::own(sparse(x)))}) {
     ExactElbo elbo(*model.expectations(), workers);
     const CurvedElbo found = elbo.low_rank(at.mean, at.factors, at.residual_sd);
     EXPECT_NEAR(found.elbo, expected.elbo, 1e-10 * std::abs(expected.elbo));
     EXPECT_LT((found.curvature - expected.curvature).norm(), 1e-10 * expected.curvature.norm());
-    EXPECT_LT((elbo.full_rank(at.mean, root, 0).curvature - full.curvature).norm(), 1e-10 * full.curvature.norm());
+    EXPECT_LT((elbo.full_rank(at.mean, root, 0).curvature - full.curvature).norm(),
+              1e-10 * full.curvature.norm());
     elbo.low_rank(at.mean, at.factors, at.residual_sd, others);
     EXPECT_LT((others.mean - derivatives.mean).norm(), 1e-10 * derivatives.mean.norm());
     EXPECT_LT((others.factors - derivatives.factors).norm(), 1e-10 * derivatives.factors.norm());
@@ -225,7 +232,8 @@ TEST(Expectations, AreUnknownToOtherModels) {
   const RowMatrix x = test::design(20, 3, 4);
   const Vector y = test::responses(Kind::logistic, x, 6);
   EXPECT_EQ(test::regression(Kind::logistic, Design::own(x), y, HorseshoeOptions{}).expectations(), nullptr);
-  EXPECT_EQ(test::regression(Kind::logistic, Design::own(x), y, AutoregressivePriorOptions{}).expectations(), nullptr);
+  EXPECT_EQ(test::regression(Kind::logistic, Design::own(x), y, AutoregressivePriorOptions{}).expectations(),
+            nullptr);
 }
 
 }  // namespace

@@ -58,8 +58,10 @@ TEST(ExactFullRank, SolvesTheEquationsOfAnOptimum) {
     const CurvedElbo at = elbo.full_rank(fit.mean, fit.root, log_determinant);
     EXPECT_EQ(at.elbo, fit.elbo);
     EXPECT_LT((fit.root.transpose() * at.gradient).norm(), .02);
-    EXPECT_LT((fit.root.transpose() * at.curvature * fit.root - Matrix::Identity(fit.mean.size(), fit.mean.size())).norm(),
-              .03);
+    EXPECT_LT(
+        (fit.root.transpose() * at.curvature * fit.root - Matrix::Identity(fit.mean.size(), fit.mean.size()))
+            .norm(),
+        .03);
   }
 }
 
@@ -102,7 +104,8 @@ TEST(ExactFits, StopWhenToldTo) {
   const ExactObserver stop = [](std::int64_t passes, double) { return passes < 4; };
   EXPECT_TRUE(fit_full_rank(elbo, model.start(), stop).stop.interrupted);
   const Vector sd = Vector::Constant(12, .1);
-  const LowRankFit fit = fit_low_rank(elbo, {model.start(), test::normals(12, 2, 6), sd}, {sd, std::nullopt}, 1, stop);
+  const LowRankFit fit =
+      fit_low_rank(elbo, {model.start(), test::normals(12, 2, 6), sd}, {sd, std::nullopt}, 1, stop);
   EXPECT_TRUE(fit.stop.interrupted);
   EXPECT_FALSE(fit.stop.converged);
   EXPECT_LT(elbo.passes(), 12);
@@ -150,7 +153,8 @@ TEST(LowRankCoordinates, GoThereAndBack) {
   const LowRankPoint point{test::normals(m, 1, 5).col(0), test::normals(m, 3, 6), 2 * sd};
   const LowRankPoint back = coordinates.point(coordinates.coordinates(point));
   EXPECT_LT((back.mean - point.mean).norm(), 1e-12);
-  EXPECT_LT((back.factors * back.factors.transpose() - point.factors * point.factors.transpose()).norm(), 1e-10);
+  EXPECT_LT((back.factors * back.factors.transpose() - point.factors * point.factors.transpose()).norm(),
+            1e-10);
   EXPECT_LT((back.residual_sd - point.residual_sd).norm(), 1e-10);
 }
 
@@ -162,8 +166,8 @@ TEST(ExactLowRank, FindsTheQuadraticsBestForAGaussianPosterior) {
   const CurvedElbo start = elbo.point(model.start());
   const QuadraticFit best = QuadraticFitter(start.curvature).best(2);
   const Vector sd = start.curvature.diagonal().cwiseSqrt().cwiseInverse();
-  const LowRankFit fit =
-      fit_low_rank(elbo, {model.start(), sd.asDiagonal() * test::normals(15, 2, 6), sd}, {sd, start.curvature}, 1, kGoOn);
+  const LowRankFit fit = fit_low_rank(elbo, {model.start(), sd.asDiagonal() * test::normals(15, 2, 6), sd},
+                                      {sd, start.curvature}, 1, kGoOn);
   const Vector mode = model.start() + start.curvature.llt().solve(start.gradient);
   EXPECT_TRUE(fit.stop.converged);
   EXPECT_LT((fit.at.mean - mode).cwiseQuotient(sd).norm(), .03);
@@ -195,8 +199,8 @@ TEST(ExactLowRank, SameBitsForAnyNumberOfThreads) {
     Workers workers(threads);
     ExactElbo elbo(*model.expectations(), workers);
     const Vector sd = Vector::Constant(12, .2);
-    fits.push_back(
-        fit_low_rank(elbo, {model.start(), sd.asDiagonal() * test::normals(12, 2, 6), sd}, {sd, std::nullopt}, 1, kGoOn));
+    fits.push_back(fit_low_rank(elbo, {model.start(), sd.asDiagonal() * test::normals(12, 2, 6), sd},
+                                {sd, std::nullopt}, 1, kGoOn));
   }
   for (const LowRankFit& fit : fits) {
     EXPECT_EQ(fit.elbo, fits.front().elbo);

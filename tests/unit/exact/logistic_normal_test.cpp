@@ -1,5 +1,5 @@
-// The contract of the one-dimensional integrals, against a trapezoidal rule in long double with a hundred times as
-// many nodes.
+// The contract of the one-dimensional integrals, against a trapezoidal rule in long double with a hundred
+// times as many nodes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ LogisticNormal reference(double mean, double sd) {
 }
 
 TEST(LogisticNormal, IsWithinItsContractForAllMeansAndSds) {
-  for (const double sd : {0., 1e-3, .05, .0700001, .3, .3000001, .5, .7, .71, 1., 1.5, 2., 3., 4., 6., 7.999, 8., 9.,
-                          12., 30., 100.})
+  for (const double sd : {0., 1e-3, .05, .0700001, .3,    .3000001, .5, .7,  .71, 1.,  1.5,
+                          2., 3.,   4.,  6.,       7.999, 8.,       9., 12., 30., 100.})
     for (const double mean : {0., .1, -.5, 1., 3., -6., 12., -25., 60., -150., 700., -800.}) {
       const LogisticNormal expected = reference(mean, sd);
       const LogisticNormal found = logistic_normal(mean, sd * sd);

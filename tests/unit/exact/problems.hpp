@@ -58,12 +58,14 @@ inline std::vector<NamedModel> all_models(Index rows, Index cols) {
   std::vector<NamedModel> out;
   const RowMatrix x = design(rows, cols, 3);
   const Vector weights = Vector::Ones(rows) + .5 * normals(rows, 1, 9).col(0).cwiseAbs();
-  for (const auto& [kind, name] : {std::pair{Kind::logistic, "logistic"}, std::pair{Kind::poisson, "poisson"},
-                                   std::pair{Kind::known_noise, "known noise"},
-                                   std::pair{Kind::unknown_noise, "unknown noise"}}) {
+  for (const auto& [kind, name] :
+       {std::pair{Kind::logistic, "logistic"}, std::pair{Kind::poisson, "poisson"},
+        std::pair{Kind::known_noise, "known noise"}, std::pair{Kind::unknown_noise, "unknown noise"}}) {
     const Vector y = responses(kind, x, 5);
-    out.push_back({std::string(name) + ", normal", regression(kind, Design::own(x), y, NormalPriorOptions{}, weights)});
-    out.push_back({std::string(name) + ", horseshoe", regression(kind, Design::own(x), y, horseshoe, weights)});
+    out.push_back(
+        {std::string(name) + ", normal", regression(kind, Design::own(x), y, NormalPriorOptions{}, weights)});
+    out.push_back(
+        {std::string(name) + ", horseshoe", regression(kind, Design::own(x), y, horseshoe, weights)});
   }
   return out;
 }
