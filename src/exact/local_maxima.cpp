@@ -22,7 +22,7 @@ constexpr double kDistinct = 5e-4;  // nats by which two maxima differ
 constexpr double kImprovement = 1e-4;
 constexpr double kSmallFactor = .3;  // in conditional sds
 
-std::size_t batches(Index m, Index rank) {
+std::size_t batch_count(Index m, Index rank) {
   const double size = static_cast<double>(m) * static_cast<double>(m) * static_cast<double>(rank);
   return static_cast<std::size_t>(std::clamp(kAscentEffort / size, kFewestAscents, kMostAscents)) / kBatch;
 }
@@ -74,7 +74,7 @@ std::vector<QuadraticFit> search_local_maxima(ConstMatrixRef precision, const Qu
   const FactorMoves moves(precision, seed);
   const Index rank = from.factors.cols();
   std::vector<QuadraticFit> found{fitter.climb(from.factors, from.residual_sd)};
-  const std::size_t rounds = batches(precision.rows(), rank);
+  const std::size_t rounds = batch_count(precision.rows(), rank);
   const std::size_t patience = std::max(kFewestWaited, rounds / 2);
   std::size_t waited = 0;
   for (std::size_t round = 0; round < rounds && waited < patience && go_on(); ++round) {

@@ -19,7 +19,7 @@ constexpr double kSmallestShare = 1e-6;
 constexpr double kSufficient = 1e-4;  // share of the predicted gain that a step must bring
 
 /// The curvature, or the nearest that is positive definite.
-Matrix usable(const Matrix& curvature, Eigen::LLT<Matrix>& llt) {
+Matrix positive_definite(const Matrix& curvature, Eigen::LLT<Matrix>& llt) {
   llt.compute(curvature);
   if (llt.info() == Eigen::Success) return curvature;
   Matrix raised = positive_part(curvature);
@@ -28,7 +28,7 @@ Matrix usable(const Matrix& curvature, Eigen::LLT<Matrix>& llt) {
 }
 
 /// N(mean, precision^-1) with what has been computed there.
-struct Point {
+struct NewtonPoint {
   Vector mean;
   Matrix precision;
   Matrix root;
@@ -36,7 +36,7 @@ struct Point {
   CurvedElbo at;
 };
 
-Point evaluate(ExactElbo& elbo, Vector mean, Matrix precision) {
+NewtonPoint evaluate(ExactElbo& elbo, Vector mean, Matrix precision) {
   const Eigen::LLT<Matrix> llt(precision);
   Matrix root = llt.matrixU().solve(Matrix::Identity(precision.rows(), precision.rows()));
   const double log_determinant = -2 * Vector(llt.matrixLLT().diagonal()).array().log().sum();
@@ -45,17 +45,17 @@ Point evaluate(ExactElbo& elbo, Vector mean, Matrix precision) {
 }
 
 /// From the start's own curvature; a Gaussian too wide for a finite ELBO is made narrower.
-Point first_point(ExactElbo& elbo, ConstVectorRef start) {
+NewtonPoint first_point(ExactElbo& elbo, ConstVectorRef start) {
   Eigen::LLT<Matrix> llt;
-  Matrix precision = usable(elbo.point(start).curvature, llt);
-  Point point = evaluate(elbo, start, precision);
+  Matrix precision = positive_definite(elbo.point(start).curvature, llt);
+  NewtonPoint point = evaluate(elbo, start, precision);
   for (int k = 0; k < 30 && !std::isfinite(point.at.elbo); ++k)
     point = evaluate(elbo, start, precision *= 10);
   return point;
 }
 
 /// Nats that a step to mean + step and to the precision `curvature` would gain were E[-Hessian] constant.
-double predicted_gain(const Point& point, const Matrix& curvature, const Eigen::LLT<Matrix>& llt,
+double predicted_gain(const NewtonPoint& point, const Matrix& curvature, const Eigen::LLT<Matrix>& llt,
                       const Vector& step) {
   const double trace = (curvature * point.root).cwiseProduct(point.root).sum();
   const double log_ratio = 2 * Vector(llt.matrixLLT().diagonal()).array().log().sum() + point.log_determinant;
@@ -69,7 +69,7 @@ ModePoint newton_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver
   CurvedElbo at = elbo.point(theta);
   Eigen::LLT<Matrix> llt;
   for (int k = 0;; ++k) {
-    Matrix curvature = usable(at.curvature, llt);
+    Matrix curvature = positive_definite(at.curvature, llt);
     const Vector step = llt.solve(at.gradient);
     const double gain = .5 * step.dot(at.gradient);
     const bool converged = gain < kModeTolerance;
@@ -88,12 +88,12 @@ ModePoint newton_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver
 }
 
 FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
-  Point point = first_point(elbo, start);
+  NewtonPoint point = first_point(elbo, start);
   ExactStop stop;
   double share = 1;
   Eigen::LLT<Matrix> llt;
   while (stop.iterations < kFullRankSteps) {
-    const Matrix curvature = usable(point.at.curvature, llt);
+    const Matrix curvature = positive_definite(point.at.curvature, llt);
     const Vector step = llt.solve(point.at.gradient);
     stop.predicted_gain = predicted_gain(point, curvature, llt, step);
     stop.gradient_norm = (point.root.transpose() * point.at.gradient).norm();
@@ -103,7 +103,8 @@ FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObse
       stop.interrupted = true;
       break;
     }
-    Point next = evaluate(elbo, point.mean + share * step, (1 - share) * point.precision + share * curvature);
+    NewtonPoint next =
+        evaluate(elbo, point.mean + share * step, (1 - share) * point.precision + share * curvature);
     if (next.at.elbo >= point.at.elbo + kSufficient * share * stop.predicted_gain) {
       point = std::move(next);
       ++stop.iterations;

@@ -16,18 +16,18 @@ constexpr double kWolfe = .9;
 constexpr int kTrials = 30;
 constexpr double kPairCurvature = 1e-10;
 
-struct State {
+struct AscentState {
   Vector x;
   Vector gradient;
   double value = 0;
 };
 
-struct Pair {
+struct TransportedPair {
   Vector step;
   Vector change;  // of the negative gradient
 };
 
-class Memory {
+class TransportedMemory {
  public:
   bool empty() const { return pairs_.empty(); }
   void clear() { pairs_.clear(); }
@@ -50,37 +50,37 @@ class Memory {
   }
 
   void transport(RiemannianObjective& objective, const Vector& to) {
-    std::erase_if(pairs_, [&](Pair& pair) {
+    std::erase_if(pairs_, [&](TransportedPair& pair) {
       objective.project(to, pair.step);
       objective.project(to, pair.change);
       return !usable(pair);
     });
   }
 
-  void add(Pair pair) {
+  void add(TransportedPair pair) {
     if (!usable(pair)) return;
     pairs_.push_back(std::move(pair));
     if (pairs_.size() > kMemory) pairs_.pop_front();
   }
 
  private:
-  static bool usable(const Pair& pair) {
+  static bool usable(const TransportedPair& pair) {
     return pair.step.dot(pair.change) > kPairCurvature * pair.step.norm() * pair.change.norm();
   }
-  std::deque<Pair> pairs_;
+  std::deque<TransportedPair> pairs_;
 };
 
 /// Bisection for the weak Wolfe conditions (Lewis and Overton 2013); a value of -infinity is one more point
 /// that is too far. The best point that rises enough, or none.
-bool line_search(RiemannianObjective& objective, const State& from, const Vector& direction, double first,
-                 State& to, double& length) {
+bool search_along(RiemannianObjective& objective, const AscentState& from, const Vector& direction,
+                  double first, AscentState& to, double& length) {
   const double slope = from.gradient.dot(direction);
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
   double t = first;
   bool found = false;
   for (int k = 0; k < kTrials; ++k) {
-    State trial{objective.retract(from.x, t * direction), Vector(), 0};
+    AscentState trial{objective.retract(from.x, t * direction), Vector(), 0};
     trial.value = objective.evaluate(trial.x, trial.gradient);
     const bool enough = trial.value >= from.value + kArmijo * t * slope;
     const bool steep = enough && trial.gradient.dot(direction) > kWolfe * slope;
@@ -99,10 +99,10 @@ bool line_search(RiemannianObjective& objective, const State& from, const Vector
 }  // namespace
 
 Ascent ascend(RiemannianObjective& objective, Vector start, double tolerance, int max_iterations) {
-  State at{std::move(start), Vector(), 0};
+  AscentState at{std::move(start), Vector(), 0};
   at.value = objective.evaluate(at.x, at.gradient);
   ExactStop stop;
-  Memory memory;
+  TransportedMemory memory;
   std::deque<double> recent{at.value};
   for (; stop.iterations < max_iterations; ++stop.iterations) {
     Vector direction = memory.direction(at.gradient);
@@ -118,17 +118,17 @@ Ascent ascend(RiemannianObjective& objective, Vector start, double tolerance, in
     if (stop.converged) break;
     stop.interrupted = !objective.go_on(at.value);
     if (stop.interrupted) break;
-    State next;
+    AscentState next;
     double length = 1;
     const double first = memory.empty() ? std::min(1., 1 / direction.norm()) : 1;
-    if (!line_search(objective, at, direction, first, next, length)) {
+    if (!search_along(objective, at, direction, first, next, length)) {
       // Not even along the gradient is there anything higher: rounding is all that is left.
       stop.converged = memory.empty() && stop.predicted_gain < 1e-6 * (1 + std::abs(at.value));
       if (memory.empty()) break;
       memory.clear();
       continue;
     }
-    Pair pair{length * direction, at.gradient};
+    TransportedPair pair{length * direction, at.gradient};
     objective.project(next.x, pair.step);
     objective.project(next.x, pair.change);
     pair.change -= next.gradient;

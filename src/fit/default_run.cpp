@@ -178,7 +178,9 @@ FitResult DefaultRun::finish(const Gaussian& q, std::int64_t iterations) {
                 assess(evaluator_, q, ending,
                        {.draws = options_.diagnostic_draws,
                         .seed = options_.seed,
-                        .quantities = options_.quantities ? &*options_.quantities : nullptr}),
+                        .quantities = options_.quantities ? &*options_.quantities : nullptr,
+                        .log_concave = false,
+                        .estimate = std::nullopt}),
                 iterations);
 }
 

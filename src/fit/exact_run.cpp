@@ -24,7 +24,7 @@ constexpr Index kMostDraws = 1000;
 /// Largest m up to which the first factors are the quadratic's local maximum, not only eigenvectors.
 constexpr Index kQuadraticDimension = 300;
 
-std::string describe(const ExactStop& stop) {
+std::string describe_stop(const ExactStop& stop) {
   return fmt::format(
       "the gradient's norm is {:.2g} in scaled coordinates after {} iterations, and a Newton step would gain "
       "{:.2g} "
@@ -122,9 +122,9 @@ void DefaultRun::fit_exactly(const ExpectedLogDensity& expected, const std::vect
                    [](const ExactFit& a, const ExactFit& b) { return a.elbo > b.elbo; });
   const ExactStop& best = exact_fits_.front().stop;
   if (control_.stopped())
-    stop(control_.reason(), control_.detail() + "; " + describe(best));
+    stop(control_.reason(), control_.detail() + "; " + describe_stop(best));
   else
-    stop(best.converged ? StopReason::kConverged : StopReason::kIterationLimit, describe(best));
+    stop(best.converged ? StopReason::kConverged : StopReason::kIterationLimit, describe_stop(best));
 }
 
 FitResult DefaultRun::finish_exact() {
@@ -132,7 +132,8 @@ FitResult DefaultRun::finish_exact() {
   AssessmentOptions options{.draws = std::min(options_.diagnostic_draws, kMostDraws),
                             .seed = options_.seed,
                             .quantities = options_.quantities ? &*options_.quantities : nullptr,
-                            .log_concave = model_.expectations()->log_concave()};
+                            .log_concave = model_.expectations()->log_concave(),
+                            .estimate = std::nullopt};
   if (!control_.stopped()) {
     control_.enter(Phase::kAssessment);
     const ElboEstimate first =
