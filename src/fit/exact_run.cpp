@@ -18,7 +18,7 @@ namespace magva {
 namespace {
 
 /// Draws for k-hat: first so many, which do where the log weights' sd is this small; else so many, at most.
-constexpr Index kFirstDraws = 250;
+constexpr Index kFirstDraws = 100;
 constexpr double kSmallSpread = .25;
 constexpr Index kMostDraws = 1000;
 /// Largest m up to which the first factors are the quadratic's local maximum, not only eigenvectors.
