@@ -18,8 +18,8 @@ struct AssessmentOptions {
   Index draws = 4000;
   std::uint64_t seed = 1;
   const Quantities* quantities = nullptr;  ///< null: the coordinates of theta
-  bool log_concave = false;                ///< tails are then light, and need not be probed
   std::optional<ElboEstimate> estimate;    ///< with these draws and seed + 1, where it is known already
+  bool probe_tails = true;                 ///< false where they are known to be light
 };
 
 struct Assessment {

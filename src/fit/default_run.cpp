@@ -179,7 +179,6 @@ FitResult DefaultRun::finish(const Gaussian& q, std::int64_t iterations) {
                        {.draws = options_.diagnostic_draws,
                         .seed = options_.seed,
                         .quantities = options_.quantities ? &*options_.quantities : nullptr,
-                        .log_concave = false,
                         .estimate = std::nullopt}),
                 iterations);
 }

@@ -53,6 +53,8 @@ std::vector<Candidate> DefaultRun::exact_candidates(ExactElbo& elbo, const std::
   if (full_rank) {  // its Newton steps need no mode
     rank_ = m;
     rank_path_ = {{m, std::numeric_limits<double>::quiet_NaN()}};
+    reports_.push_back(
+        {std::numeric_limits<double>::quiet_NaN(), true, std::numeric_limits<double>::quiet_NaN()});
     return {{{points.front(), Vector::Zero(m), 0}, std::nullopt, false, 0}};
   }
   ModePoint mode = newton_mode(elbo, points.front(), go_on);
@@ -132,14 +134,16 @@ FitResult DefaultRun::finish_exact() {
   AssessmentOptions options{.draws = std::min(options_.diagnostic_draws, kMostDraws),
                             .seed = options_.seed,
                             .quantities = options_.quantities ? &*options_.quantities : nullptr,
-                            .log_concave = model_.expectations()->log_concave(),
                             .estimate = std::nullopt};
   if (!control_.stopped()) {
     control_.enter(Phase::kAssessment);
     const ElboEstimate first =
         estimate_elbo(evaluator_, best.posterior, std::min(options.draws, kFirstDraws), options.seed + 1);
-    if (first.se * std::sqrt(static_cast<double>(first.log_weights.size())) < kSmallSpread)
+    if (first.se * std::sqrt(static_cast<double>(first.log_weights.size())) < kSmallSpread) {
       options.estimate = first;
+      // What is close to a Gaussian and log-concave has light tails.
+      options.probe_tails = !model_.expectations()->log_concave();
+    }
   }
   const FitEnding ending{stopped_, stop_detail_, stopped_ == StopReason::kConverged, true};
   Assessment assessment = assess(evaluator_, best.posterior, ending, options);
