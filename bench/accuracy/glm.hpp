@@ -30,6 +30,7 @@ class Glm final : public Model {
   /// Exact to about 1e-8.
   double elbo(const Gaussian& q) const;
 
+  Likelihood likelihood() const { return likelihood_; }
   const Matrix& design() const { return design_; }
   const Vector& response() const { return response_; }
   const Vector& prior_variance() const { return prior_variance_; }

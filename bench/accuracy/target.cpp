@@ -9,6 +9,7 @@
 #include "core/noise.hpp"
 #include "newton.hpp"
 #include "objective.hpp"
+#include "regression_of.hpp"
 #include "search/quadratic_fit.hpp"
 
 namespace magva::bench {
@@ -38,8 +39,10 @@ std::vector<Gaussian> random_starts(ConstVectorRef mean, ConstVectorRef sd, Inde
 
 class ExactTarget final : public Target {
  public:
-  explicit ExactTarget(Glm glm) : glm_(std::move(glm)), full_rank_(best_full_rank(glm_)) {}
+  explicit ExactTarget(Glm glm)
+      : glm_(std::move(glm)), regression_(regression_of(glm_)), full_rank_(best_full_rank(glm_)) {}
   const Model& model() const override { return glm_; }
+  const Model* exact_model() const override { return regression_.get(); }
   double elbo(const Gaussian& q) const override { return glm_.elbo(q); }
 
   double best(Index rank, const std::vector<Gaussian>& found) const override {
@@ -62,6 +65,7 @@ class ExactTarget final : public Target {
 
  private:
   Glm glm_;
+  std::unique_ptr<Model> regression_;
   NewtonOptimum full_rank_;
 };
 
@@ -69,8 +73,9 @@ class ExactTarget final : public Target {
 /// so that one climb finds its top.
 class WideTarget final : public Target {
  public:
-  explicit WideTarget(Glm glm) : glm_(std::move(glm)) {}
+  explicit WideTarget(Glm glm) : glm_(std::move(glm)), regression_(regression_of(glm_)) {}
   const Model& model() const override { return glm_; }
+  const Model* exact_model() const override { return regression_.get(); }
   double elbo(const Gaussian& q) const override { return glm_.elbo(q); }
 
   double best(Index rank, const std::vector<Gaussian>& found) const override {
@@ -89,6 +94,7 @@ class WideTarget final : public Target {
     return climb(expected, start, diagonal_frame(start.residual_sd()));
   }
   Glm glm_;
+  std::unique_ptr<Model> regression_;
 };
 
 class SampledTarget final : public Target {

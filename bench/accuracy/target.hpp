@@ -12,6 +12,8 @@ class Target {
  public:
   virtual ~Target() = default;
   virtual const Model& model() const = 0;
+  /// The same posterior with the engine's own expectations; null if it has none.
+  virtual const Model* exact_model() const { return nullptr; }
   virtual double elbo(const Gaussian& q) const = 0;
   /// The ELBO of the best Gaussian of that rank (m: full rank): the highest top that climbs from `found` and
   /// from places of its own reach.

@@ -23,6 +23,8 @@ struct TaskProblem {
 TaskProblem ionosphere_problem(const std::filesystem::path& csv);
 TaskProblem random_problem(const std::string& name, Index rows, Index cols, PriorKind prior, Index rank,
                            Index draws);
+/// A logistic regression whose linear predictors have that sd.
+TaskProblem logistic_problem(const std::string& name, Index rows, Index cols, double signal, Index rank);
 Regression model_of(const TaskProblem& problem);
 
 /// log h and its gradient at theta, by ours and by the plain form.

@@ -2,8 +2,8 @@
 """Runs the tasks of docs/performance.md, ours and the peers', and prints one table of ratios.
 
 usage: bench/tasks/run.py [BUILD_FOLDER]
-Writes BUILD_FOLDER/bench.json. NumPyro comes from PyPI into BUILD_FOLDER/peers; where it cannot be had its rows are left
-out, with a sentence.
+Writes BUILD_FOLDER/bench.json. NumPyro comes from PyPI into BUILD_FOLDER/peers, statsmodels and scikit-learn into
+BUILD_FOLDER/exact-peers, R from Debian (r-base-core); the rows of what cannot be had are left out.
 """
 import json
 import os
@@ -14,15 +14,16 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = ["numpyro==0.22.0", "jax==0.10.2"]
+EXACT_PACKAGES = ["statsmodels", "scikit-learn"]
 
 
-def numpyro_python(folder):
-    """A Python that has NumPyro, in a virtual environment made for it; None where it cannot be had."""
+def python_with(folder, module, packages):
+    """A Python that has the packages, in a virtual environment made for them; None where they cannot be had."""
     python = folder / "bin" / "python"
     if not python.exists() and subprocess.run([sys.executable, "-m", "venv", folder]).returncode != 0:
         return None
-    found = subprocess.run([python, "-c", "import numpyro"], capture_output=True).returncode == 0
-    found = found or subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES]).returncode == 0
+    found = subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
+    found = found or subprocess.run([python, "-m", "pip", "install", "--quiet", *packages]).returncode == 0
     return python if found else None
 
 
@@ -71,6 +72,33 @@ def peer_rows(ours, peer):
     return rows
 
 
+def exact_rows(ours, peer):
+    rows = []
+    for name, label, wanted in (("exact_ionosphere", "ionosphere, rank 4, to 'converged': draws / exact", 10),
+                                ("exact_tall", "5,000 x 100 logistic, rank 4: draws / exact", 20),
+                                ("exact_wide", "38 x 7,129 logistic, normal prior, rank 4: draws / exact", 10)):
+        draws, exact = ours[name]["draws"], ours[name]["exact"]
+        note = "" if exact["converged"] else " (not converged)"
+        rows.append((label + note, draws["seconds"] / exact["seconds"], ">=", wanted))
+        rows.append(("  ELBO: exact - draws, nats", exact["elbo"] - draws["elbo"], ">=", -4 * draws["elbo_se"]))
+    seconds = ours["exact_large"]["seconds"]
+    if "R glm" in peer:
+        rows.append(("300,000 x 50 logistic, full rank: R's glm / magva", peer["R glm"]["seconds"] / seconds, ">=", 2))
+    python = [peer[name]["seconds"] for name in ("statsmodels", "scikit-learn") if name in peer]
+    if python:
+        rows.append(("  the faster of statsmodels and scikit-learn / magva", min(python) / seconds, ">=", 1))
+    return rows
+
+
+def exact_peers(build, folder):
+    python = python_with(build / "exact-peers", "statsmodels, sklearn", EXACT_PACKAGES)
+    if python is None:
+        print("statsmodels and scikit-learn cannot be installed here: the comparison with them is left out.")
+        return {}
+    subprocess.run([python, HERE / "exact_peers.py", folder], check=True)
+    return json.loads((folder / "exact_peers.json").read_text())
+
+
 def our_rows(ours):
     of_rules = ours["step_over_gradient"]
     steps = {name: seconds / of_rules["gradient"] for name, seconds in of_rules["steps"].items()}
@@ -114,13 +142,14 @@ def main():
     subprocess.run([build / "magva_tasks", ROOT / "data" / "ionosphere.csv", folder], check=True)
     ours = json.loads((folder / "magva.json").read_text())
     rows, peer = [], None
-    python = numpyro_python(build / "peers")
+    python = python_with(build / "peers", "numpyro", PACKAGES)
     if python is None:
         print("NumPyro cannot be installed here: the comparison with it is left out.")
     else:
         subprocess.run([python, HERE / "numpyro_peer.py", folder], check=True)
         peer = json.loads((folder / "numpyro.json").read_text())
         rows += peer_rows(ours, peer)
+    rows += exact_rows(ours, exact_peers(build, folder))
     rows += our_rows(ours)
     facts["load at the end"] = os.getloadavg()[0]
     facts["compiler"] = ours["compiler"]

@@ -39,6 +39,13 @@ struct MinibatchFitOptions {
   Index draws = 8;  ///< in a pass, and in an iteration; even
 };
 
+/// How expectations under a Gaussian are had.
+enum class Expectations {
+  kAutomatic,  ///< exactly where the model knows them (Model::expectations), else by draws
+  kDraws,
+  kExact,  ///< only of results: options ask for kAutomatic
+};
+
 struct FitOptions {
   /// Factors; unset: as many as pay, up to full rank where m is small (4 for Algorithm 1). m or more is full
   /// rank.
@@ -53,7 +60,8 @@ struct FitOptions {
   /// Gradients of the default, without those of the assessment; 0: a generous number that grows with m.
   std::int64_t max_evaluations = 0;
   int starts = 4;                 ///< mode searches of the default: from `init` and from random points
-  Index diagnostic_draws = 4000;  ///< fresh draws for ELBO and k-hat
+  Index diagnostic_draws = 4000;  ///< fresh draws for ELBO and k-hat; a fit without draws needs fewer
+  Expectations expectations = Expectations::kAutomatic;  ///< of the default
 
   std::optional<Algorithm1Options> algorithm1;  ///< fit by the paper's Algorithm 1 instead of the default
   MinibatchFitOptions minibatch;                ///< of the default, where the model is a Minibatch
@@ -139,9 +147,10 @@ struct FitResult {
   std::vector<RankStep> rank_path;
   std::vector<StartReport> starts;
   std::int64_t iterations;
-  std::int64_t gradient_evaluations;  ///< of the fit, without those of the assessment
-  std::int64_t rejected_draws;        ///< draws whose log density or gradient was not finite
-  double seconds;                     ///< all of it, assessment included
+  std::int64_t gradient_evaluations;                 ///< of the fit, without those of the assessment
+  std::int64_t rejected_draws;                       ///< draws whose log density or gradient was not finite
+  double seconds;                                    ///< all of it, assessment included
+  Expectations expectations = Expectations::kDraws;  ///< kExact: the ELBO is exact, and its standard error 0
 };
 
 /// Fits by the default, which needs no settings; by Algorithm 1 where options.algorithm1 is set; on

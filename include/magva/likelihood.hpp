@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "magva/expectations.hpp"
 #include "magva/types.hpp"
 
 namespace magva {
@@ -67,6 +68,9 @@ class Likelihood {
   virtual void close(BlockSums& /*sums*/) const {}
   /// log p(y_i | eta_i), constants included; `eta` is overwritten.
   virtual void log_density(ConstVectorRef response, VectorRef eta, const Shape& shape) const = 0;
+
+  /// Expectations under normal predictors, if they are known without draws.
+  virtual std::shared_ptr<const ExpectedLikelihood> expectations() const { return nullptr; }
 
   /// E[y | eta].
   virtual double mean(double eta) const = 0;

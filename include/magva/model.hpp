@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "magva/expectations.hpp"
 #include "magva/types.hpp"
 #include "magva/workers.hpp"
 
@@ -46,6 +47,8 @@ class Model {
   virtual std::unique_ptr<Scratch> make_scratch(Index /*max_draws*/) const {
     return std::make_unique<Scratch>();
   }
+  /// Expectations under a Gaussian, if they are known without draws: then a fit needs none.
+  virtual const ExpectedLogDensity* expectations() const { return nullptr; }
   /// A point from which a search may start.
   virtual Vector start() const { return Vector::Zero(dimension()); }
   virtual std::string parameter_name(Index i) const { return "theta[" + std::to_string(i + 1) + "]"; }

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "magva/expectations.hpp"
 #include "magva/types.hpp"
 
 namespace magva {
@@ -33,6 +34,9 @@ class CoefficientPrior {
   /// suits the mean of that many observations.
   virtual void start(VectorRef theta, double intercept, Index /*rows*/) const { theta(0) = intercept; }
   virtual std::string parameter_name(Index i, const std::vector<std::string>& coefficient_names) const = 0;
+
+  /// Expectations under a Gaussian, if they are known without draws.
+  virtual std::shared_ptr<const ExpectedPrior> expectations() const { return nullptr; }
 };
 
 struct NormalPriorOptions {

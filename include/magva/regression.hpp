@@ -48,6 +48,7 @@ class Regression final : public Model {
                 Evaluation& evaluation) const override;
   std::unique_ptr<Scratch> make_scratch(Index max_draws) const override;
   Vector start() const override;
+  const ExpectedLogDensity* expectations() const override { return expected_.get(); }
   std::string parameter_name(Index i) const override;
 
   Index rows() const { return rows_; }
@@ -66,14 +67,15 @@ class Regression final : public Model {
 
  private:
   Index rows_;
-  Vector response_;  // filled up with zeros to a multiple of 8, as are the weights
-  Vector weight_;
+  std::shared_ptr<const Vector> response_;  // filled up with zeros to a multiple of 8, as are the weights
+  std::shared_ptr<const Vector> weight_;
   bool unweighted_ = false;
   std::vector<std::string> names_;
   double constant_;  // of the log likelihood of all rows
   std::shared_ptr<const detail::DesignKernel> kernel_;
   std::shared_ptr<const Likelihood> likelihood_;
   std::shared_ptr<const CoefficientPrior> prior_;
+  std::shared_ptr<const ExpectedLogDensity> expected_;  // null: not known without draws
 };
 
 Regression logistic_regression(RegressionData data, const PriorOptions& prior = NormalPriorOptions{});

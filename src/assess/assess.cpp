@@ -125,7 +125,7 @@ void assess_reweighting(const std::optional<Reweighted>& moved, bool claim, Asse
 /// What takes further evaluations, and is left out where there is no time for them.
 void look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                   const AssessmentOptions& options, Assessment& out) {
-  if (out.ending.claims_optimum) assess_tails(evaluator, q, out);
+  if (out.ending.claims_optimum && options.probe_tails) assess_tails(evaluator, q, out);
   if (options.quantities != nullptr) {
     assess_reweighting(reweight_quantities(evaluator, q, *options.quantities, options.seed), true, out);
   } else if (weights.khat <= kDoubtfulKhat && weights.effective >= kReweightingDraws) {

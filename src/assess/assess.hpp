@@ -19,6 +19,7 @@ struct AssessmentOptions {
   std::uint64_t seed = 1;
   const Quantities* quantities = nullptr;  ///< null: the coordinates of theta
   std::optional<ElboEstimate> estimate;    ///< with these draws and seed + 1, where it is known already
+  bool probe_tails = true;                 ///< false where they are known to be light
 };
 
 struct Assessment {

@@ -153,25 +153,37 @@ void DefaultRun::compare_with_rivals(const Gaussian& best, Assessment& assessmen
     if (rival.status() == RefinementStatus::kDiverged || !apart(other, best)) continue;
     const double elbo = estimate_elbo(evaluator_, other, constants::kRaceDraws, options_.seed).elbo;
     if (elbo < assessment.elbo - constants::kModeNats) continue;
-    Index worst = 0;
-    (other.mean() - best.mean()).cwiseAbs().cwiseQuotient(best.sd().cwiseMax(other.sd())).maxCoeff(&worst);
-    assessment.distrust(
-        WarningKind::kSeveralModes,
-        fmt::format(
-            "starts disagree: another one ends at ELBO {:.2f} (this one: {:.2f}) with {} = {:.3g} "
-            "instead of {:.3g}, so that the posterior has several modes, of which this Gaussian shows one",
-            elbo, assessment.elbo, model_.parameter_name(worst), other.mean()(worst), best.mean()(worst)));
-    return;
+    return warn_of_mode(best, other, elbo, assessment);
   }
+  for (const ExactFit& fit : exact_fits_)
+    if (apart(fit.posterior, best) && fit.elbo >= assessment.elbo - constants::kModeNats)
+      return warn_of_mode(best, fit.posterior, fit.elbo, assessment);
+}
+
+void DefaultRun::warn_of_mode(const Gaussian& best, const Gaussian& other, double elbo,
+                              Assessment& assessment) const {
+  Index worst = 0;
+  (other.mean() - best.mean()).cwiseAbs().cwiseQuotient(best.sd().cwiseMax(other.sd())).maxCoeff(&worst);
+  assessment.distrust(
+      WarningKind::kSeveralModes,
+      fmt::format(
+          "starts disagree: another one ends at ELBO {:.2f} (this one: {:.2f}) with {} = {:.3g} "
+          "instead of {:.3g}, so that the posterior has several modes, of which this Gaussian shows one",
+          elbo, assessment.elbo, model_.parameter_name(worst), other.mean()(worst), best.mean()(worst)));
 }
 
 FitResult DefaultRun::finish(const Gaussian& q, std::int64_t iterations) {
-  const std::int64_t evaluations = evaluator_.evaluations();
-  const std::int64_t rejected = evaluator_.rejected();
   const FitEnding ending{stopped_, stop_detail_, stopped_ == StopReason::kConverged, true};
-  Assessment assessment = assess(evaluator_, q, ending,
-                                 {options_.diagnostic_draws, options_.seed,
-                                  options_.quantities ? &*options_.quantities : nullptr, std::nullopt});
+  return report(q,
+                assess(evaluator_, q, ending,
+                       {.draws = options_.diagnostic_draws,
+                        .seed = options_.seed,
+                        .quantities = options_.quantities ? &*options_.quantities : nullptr,
+                        .estimate = std::nullopt}),
+                iterations);
+}
+
+FitResult DefaultRun::report(const Gaussian& q, Assessment assessment, std::int64_t iterations) {
   try {
     if (std::isfinite(assessment.elbo)) compare_with_rivals(q, assessment);
   } catch (const Stopped&) {  // there was no time for it
@@ -180,8 +192,8 @@ FitResult DefaultRun::finish(const Gaussian& q, std::int64_t iterations) {
   result.rank_path = std::move(rank_path_);
   result.starts = std::move(reports_);
   result.iterations = iterations;
-  result.gradient_evaluations = evaluations;
-  result.rejected_draws = rejected;
+  result.gradient_evaluations = evaluations_;
+  result.rejected_draws = rejected_;
   result.seconds = control_.seconds();
   return result;
 }
@@ -197,14 +209,21 @@ FitResult DefaultRun::run() {
       throw UsageError(
           "the log density differs between two evaluations at one point, so that a fit cannot tell when it "
           "has converged: give it the model on all rows, or a Minibatch");
-    best = race(find_candidates(points));
-    first_sd_ = best->posterior().sd();
-    refine(*best);
-    try_other_factors(*best);
+    if (const ExpectedLogDensity* expected = exact_expectations()) {
+      fit_exactly(*expected, points);
+    } else {
+      best = race(find_candidates(points));
+      first_sd_ = best->posterior().sd();
+      refine(*best);
+      try_other_factors(*best);
+    }
   } catch (const Stopped&) {
     if (stop_detail_.empty() || stopped_ == StopReason::kConverged)
       stop(control_.reason(), control_.detail());
   }
+  evaluations_ = exact_fits_.empty() ? evaluator_.evaluations() : control_.evaluations();
+  rejected_ = evaluator_.rejected();
+  if (!exact_fits_.empty()) return finish_exact();
   if (best) return finish(best->posterior(), best->iterations());
   return finish(*fallback_, 0);
 }

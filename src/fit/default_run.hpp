@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "assess/assess.hpp"
+#include "exact/newton.hpp"
 #include "refine/refinement.hpp"
 #include "search/curvature.hpp"
 #include "search/starts.hpp"
@@ -31,6 +32,16 @@ class DefaultRun {
   std::unique_ptr<Covariance> start_without_curvature() const;
   void settle_rank(const Candidate& candidate);
 
+  // exact_run.cpp
+  /// What the model knows without draws; null where draws are needed or asked for.
+  const ExpectedLogDensity* exact_expectations() const;
+  /// The best Gaussian by exact expectations.
+  void fit_exactly(const ExpectedLogDensity& expected, const std::vector<Vector>& points);
+  std::vector<Candidate> exact_candidates(ExactElbo& elbo, const std::vector<Vector>& points,
+                                          const ExactObserver& go_on);
+  void fit_exactly_from(ExactElbo& elbo, const Candidate& candidate, const ExactObserver& go_on);
+  FitResult finish_exact();
+
   // default_run.cpp
   Refinement race(std::vector<Candidate> candidates);
   void refine(Refinement& refinement);
@@ -38,7 +49,9 @@ class DefaultRun {
   void try_other_factors(Refinement& best);
   bool ran_away(const Gaussian& q);
   void compare_with_rivals(const Gaussian& best, Assessment& assessment);
+  void warn_of_mode(const Gaussian& best, const Gaussian& other, double elbo, Assessment& assessment) const;
   FitResult finish(const Gaussian& q, std::int64_t iterations);
+  FitResult report(const Gaussian& q, Assessment assessment, std::int64_t iterations);
 
   const Model& model_;
   const FitOptions& options_;
@@ -51,8 +64,18 @@ class DefaultRun {
   std::vector<Refinement> rivals_;
   Vector first_sd_;
   std::optional<CurvatureSketch> sketch_;
+  /// Fits without draws, from every candidate.
+  struct ExactFit {
+    Gaussian posterior;
+    double elbo;
+    ExactStop stop;
+  };
+  std::vector<ExactFit> exact_fits_;
   std::optional<Gaussian> fallback_;  // what is known before there is a refinement
 
+  // Of the fit, without the assessment.
+  std::int64_t evaluations_ = 0;
+  std::int64_t rejected_ = 0;
   StopReason stopped_ = StopReason::kIterationLimit;
   std::string stop_detail_;
 };

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "models/elementwise_likelihood.hpp"
+#include "models/expected_likelihoods.hpp"
 
 namespace magva {
 
@@ -46,6 +47,9 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   double intercept_start(ConstVectorRef y, ConstVectorRef w) const override {
     const double ones = w.dot(y);
     return std::log((ones + 0.5) / (w.sum() - ones + 0.5));
+  }
+  std::shared_ptr<const ExpectedLikelihood> expectations() const override {
+    return detail::expected_bernoulli_logit();
   }
   double mean(double eta) const override { return 1.0 / (1.0 + std::exp(-eta)); }
   double simulate(double eta, const Shape&, std::mt19937_64& generator) const override {

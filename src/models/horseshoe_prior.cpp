@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "core/vector_math.hpp"
+#include "models/expected_priors.hpp"
 #include "models/half_cauchy.hpp"
 #include "models/priors.hpp"
 
@@ -58,6 +59,7 @@ class Horseshoe : public CoefficientPrior {
   }
 
  protected:
+  const HorseshoeOptions& options() const { return options_; }
   virtual std::string slope_name(const std::string& name) const = 0;
   virtual double default_log_tau(Index rows) const = 0;
   Index slopes() const { return q_; }
@@ -130,6 +132,10 @@ class CentredHorseshoe final : public Horseshoe {
     const double slopes_part =
         -static_cast<double>(q) * (kHalfLogTwoPi + log_tau) - add_up(logs) - 0.5 * all_squares;
     return slopes_part + add_scalars(theta, -add_up(sizes) - product.value(q), gradient);
+  }
+
+  std::shared_ptr<const ExpectedPrior> expectations() const override {
+    return expected_centred_horseshoe(options(), coefficients());
   }
 
  protected:

@@ -8,6 +8,7 @@
 
 #include "magva/error.hpp"
 #include "models/elementwise_likelihood.hpp"
+#include "models/expected_likelihoods.hpp"
 #include "models/half_cauchy.hpp"
 
 namespace magva {
@@ -44,6 +45,9 @@ class PoissonLog final : public ElementwiseLikelihood<PoissonLog> {
   }
   double intercept_start(ConstVectorRef y, ConstVectorRef w) const override {
     return std::log((w.dot(y) + 0.5) / (w.sum() + 0.5));
+  }
+  std::shared_ptr<const ExpectedLikelihood> expectations() const override {
+    return detail::expected_poisson_log();
   }
   double mean(double eta) const override { return std::exp(eta); }
   double simulate(double eta, const Shape&, std::mt19937_64& generator) const override {
@@ -98,6 +102,9 @@ class GaussianIdentity final : public Located<GaussianIdentity> {
     return density.value;
   }
   Shape shape(double nuisance) const override { return {std::exp(-2.0 * nuisance), nuisance}; }
+  std::shared_ptr<const ExpectedLikelihood> expectations() const override {
+    return detail::expected_gaussian(log_prior_scale_);
+  }
   double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const override {
     return simulate_gaussian(eta, std::exp(shape.log_scale), generator);
   }
@@ -115,6 +122,9 @@ class GaussianKnownNoise final : public Located<GaussianKnownNoise> {
     return gaussian_point(eta, y, shape);
   }
   Shape shape(double) const override { return shape_; }
+  std::shared_ptr<const ExpectedLikelihood> expectations() const override {
+    return detail::expected_gaussian_known_noise(std::exp(shape_.log_scale));
+  }
   double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const override {
     return simulate_gaussian(eta, std::exp(shape.log_scale), generator);
   }

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "models/expected_priors.hpp"
 #include "models/half_cauchy.hpp"
 #include "models/priors.hpp"
 
@@ -23,6 +24,9 @@ class NormalPrior final : public CoefficientPrior {
 
   std::string parameter_name(Index i, const std::vector<std::string>& names) const override {
     return names[static_cast<std::size_t>(i)];
+  }
+  std::shared_ptr<const ExpectedPrior> expectations() const override {
+    return expected_normal_prior(variance_, coefficients_);
   }
 
  private:

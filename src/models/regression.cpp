@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "magva/error.hpp"
+#include "models/expected_regression.hpp"
 #include "models/regression_lanes.hpp"
 
 namespace magva {
@@ -17,9 +18,9 @@ using detail::padded;
 using detail::RegressionScratch;
 using detail::sum_of_draw;
 
-Vector fill_up(ConstVectorRef values) {
-  Vector filled = Vector::Zero(padded(values.size()));
-  filled.head(values.size()) = values;
+std::shared_ptr<const Vector> fill_up(ConstVectorRef values) {
+  const auto filled = std::make_shared<Vector>(Vector::Zero(padded(values.size())));
+  filled->head(values.size()) = values;
   return filled;
 }
 
@@ -67,6 +68,12 @@ Regression::Regression(RegressionData data, std::shared_ptr<const Likelihood> li
   weight_ = fill_up(data.weights);
   names_ = data.names.empty() ? default_names(data.design.cols()) : std::move(data.names);
   kernel_ = detail::make_kernel(data.design);
+  const auto expected_likelihood = likelihood_->expectations();
+  const auto expected_prior = prior_->expectations();
+  if (expected_likelihood && expected_prior)
+    expected_ = std::make_shared<detail::ExpectedRegression>(
+        detail::RegressionParts{kernel_, response_, weight_, constant_, dimension(),
+                                likelihood_->has_nuisance(), expected_likelihood, expected_prior});
 }
 
 Index Regression::dimension() const { return prior_->dimension() + (likelihood_->has_nuisance() ? 1 : 0); }
@@ -104,8 +111,8 @@ void Regression::evaluate_sample(const RowSample& sample, ConstMatrixRef theta, 
   else
     detail::pack_draws(layout, *prior_, theta, scratch);
 
-  const LaneWork work(layout, *likelihood_, sample, {response_.data(), weight_.data(), unweighted_}, scratch,
-                      draws);
+  const LaneWork work(layout, *likelihood_, sample, {response_->data(), weight_->data(), unweighted_},
+                      scratch, draws);
   evaluation.workers.run(scratch.lanes, work);
   detail::add_lanes(scratch, layout.packed_size(), draws);
   if (mirrored)
@@ -127,8 +134,8 @@ const Design& Regression::design() const { return kernel_->design(); }
 
 Vector Regression::start() const {
   Vector theta = Vector::Zero(dimension());
-  const auto response = response_.head(rows_);
-  const auto weight = weight_.head(rows_);
+  const auto response = response_->head(rows_);
+  const auto weight = weight_->head(rows_);
   prior_->start(theta.head(prior_->dimension()), likelihood_->intercept_start(response, weight), rows_);
   if (likelihood_->has_nuisance()) theta(prior_->dimension()) = likelihood_->nuisance_start(response, weight);
   return theta;

@@ -115,7 +115,9 @@ Json batch_details(const Minibatch& minibatch, std::int64_t iterations, Index di
 Json details_of(const FitResult& result, const source::ModelSource& source) {
   Json out = Json::object();
   if (!result.manifold) {
-    out = {{"rank_path", Json::array()}, {"starts", Json::array()}};
+    out = {{"expectations", result.expectations == Expectations::kExact ? "exact" : "draws"},
+           {"rank_path", Json::array()},
+           {"starts", Json::array()}};
     for (const auto& step : result.rank_path)
       out["rank_path"].push_back({{"rank", step.rank}, {"gain", or_null(step.gain)}});
     for (const auto& start : result.starts)

@@ -10,6 +10,18 @@ namespace magva {
 
 namespace {
 
+// In one pass over the data, if the model knows it.
+std::optional<Matrix> curvature_at(const ExpectedLogDensity& expected, ConstVectorRef theta,
+                                   Workers& workers) {
+  const auto scratch = expected.make_scratch(0);
+  Evaluation evaluation{*scratch, workers};
+  Vector gradient(theta.size());
+  Matrix curvature;
+  expected.expect({theta, Matrix(theta.size(), 0), Vector()}, gradient, curvature, evaluation);
+  if (!curvature.allFinite()) return std::nullopt;
+  return curvature;
+}
+
 // Column i of -Hessian for each i in `which`, by differences along coordinate i of size h(i).
 bool difference_columns(Evaluator& evaluator, const PathPoint& at, const std::vector<Index>& which,
                         ConstVectorRef h, Matrix& curvature) {
@@ -42,6 +54,8 @@ bool difference_columns(Evaluator& evaluator, const PathPoint& at, const std::ve
 
 std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at) {
   const Index m = at.theta.size();
+  if (const ExpectedLogDensity* expected = evaluator.model().expectations())
+    if (auto exact = curvature_at(*expected, at.theta, evaluator.workers())) return exact;
   Vector h = constants::kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
   Matrix curvature(m, m);
   std::vector<Index> which;

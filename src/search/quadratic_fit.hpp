@@ -24,12 +24,12 @@ class QuadraticFitter {
   QuadraticFit best(Index rank) const;
   /// The top above a given point.
   QuadraticFit climb(ConstMatrixRef factors, ConstVectorRef residual_sd) const;
+  /// For the given d the best W: eigenvectors of D A D, as long as their eigenvalues are below 1.
+  Matrix eigenvectors(ConstVectorRef residual_sd, Index rank) const;
   /// The value of the unrestricted optimum, Sigma = A^-1.
   double full_rank_value() const;
 
  private:
-  /// For the given d the best W consists of eigenvectors of D A D, as long as their eigenvalues are below 1.
-  Matrix eigenvectors(ConstVectorRef residual_sd, Index rank) const;
   QuadraticFit mean_field() const;
 
   Matrix precision_;

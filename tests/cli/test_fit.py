@@ -66,13 +66,23 @@ class Fit(Case):
         self.assertEqual(record["stopped"], "converged")
         self.assertTrue(record["trusted"])
         self.assertLess(record["khat"], .7)
-        self.assertEqual(len(record["details"]["starts"]), 2)
+        self.assertEqual(record["details"]["expectations"], "exact")
+        self.assertEqual(record["elbo_se"], 0)
+        self.assertEqual(len(record["details"]["starts"]), 1)  # a log-concave posterior has one mode
         self.assertTrue(record["stop_detail"])
         self.assertIn("gradient", done.stderr)
         trace = self.rows("fit/trace.csv")
         self.assertGreater(len(trace), 2)
         iterations = [int(row["iteration"]) for row in trace]
         self.assertEqual(iterations, sorted(set(iterations)))
+
+    def test_default_fit_with_draws_says_how_it_got_there(self):
+        self.logistic_table(n=300)
+        self.succeeds("fit", "data.csv", "--response", "y", "--prior", "horseshoe", "--starts", 2, "--out", "fit", codes=(0, 3))
+        record = self.record()
+        self.assertEqual(record["details"]["expectations"], "draws")
+        self.assertGreater(record["elbo_se"], 0)
+        self.assertEqual(len(record["details"]["starts"]), 2)
 
     def test_ranks_and_families_of_the_default(self):
         self.logistic_table()
@@ -86,7 +96,7 @@ class Fit(Case):
 
     def test_limits_of_the_default_are_not_trusted(self):
         self.logistic_table()
-        for words in (["--iterations", 3], ["--evaluations", 300]):
+        for words in (["--iterations", 3], ["--evaluations", 8]):
             done = self.succeeds("fit", "data.csv", "--response", "y", *words, "--out", "fit", codes=(3,))
             self.assertEqual(self.record()["stopped"], "iteration limit")
             self.assertIn("warning:", done.stderr)

@@ -1,0 +1,68 @@
+#include <random>
+
+#include "core/noise.hpp"
+#include "magva/fit.hpp"
+#include "tasks.hpp"
+
+namespace magva::bench {
+
+namespace {
+
+/// A fit's whole time, with assessment, and what it has found.
+nlohmann::json described(const FitResult& result) {
+  return {{"seconds", result.seconds},
+          {"elbo", result.elbo},
+          {"elbo_se", result.elbo_se},
+          {"evaluations", result.gradient_evaluations},
+          {"converged", result.stopped == StopReason::kConverged}};
+}
+
+FitResult fit_by(const Regression& model, Index rank, Expectations expectations) {
+  FitOptions options;
+  options.rank = rank;
+  options.expectations = expectations;
+  return fit(model, options);
+}
+
+/// The fastest of three.
+FitResult exact_fit(const Regression& model, Index rank) {
+  FitResult best = fit_by(model, rank, Expectations::kAutomatic);
+  for (int again = 0; again < 2; ++again) {
+    FitResult next = fit_by(model, rank, Expectations::kAutomatic);
+    if (next.seconds < best.seconds) best = std::move(next);
+  }
+  return best;
+}
+
+}  // namespace
+
+TaskProblem logistic_problem(const std::string& name, Index rows, Index cols, double signal, Index rank) {
+  Matrix x(cols, rows);
+  Matrix coefficient(cols, 1);
+  Noise(3, NoiseStream::kStarts).fill(0, 0, x);
+  Noise(4, NoiseStream::kStarts).fill(0, 0, coefficient);
+  x.row(0).setOnes();
+  const Vector eta = x.transpose() * coefficient.col(0) * (signal / std::sqrt(static_cast<double>(cols)));
+  std::mt19937_64 generator(5);
+  std::uniform_real_distribution<double> uniform;
+  Vector y(rows);
+  for (Index i = 0; i < rows; ++i) y(i) = uniform(generator) < 1 / (1 + std::exp(-eta(i))) ? 1 : 0;
+  return {name, x.transpose(), y, PriorKind::kNormal, rank, 1, Matrix::Zero(cols, 1)};
+}
+
+nlohmann::json exact_over_draws(const TaskProblem& problem) {
+  const Regression model = model_of(problem);
+  return {{"draws", described(fit_by(model, problem.rank, Expectations::kDraws))},
+          {"exact", described(exact_fit(model, problem.rank))}};
+}
+
+nlohmann::json exact_full_rank(const TaskProblem& problem, const std::filesystem::path& folder) {
+  save_npy(folder / (problem.name + "-x.npy"), problem.x);
+  save_npy(folder / (problem.name + "-y.npy"), problem.y);
+  const Regression model = model_of(problem);
+  const FitResult result = exact_fit(model, problem.dimension());
+  save_npy(folder / (problem.name + "-mean.npy"), result.posterior.mean());
+  return described(result);
+}
+
+}  // namespace magva::bench

@@ -1,0 +1,126 @@
+#pragma once
+// Expectations without draws: what a model, a likelihood and a prior may know about themselves under a
+// Gaussian.
+//
+// By the theorems of Bonnet and Price, the derivatives of E log h(theta), theta ~ N(mu, Sigma), are
+// E[gradient] by mu and -E[-Hessian] / 2 by Sigma. A model that can give these three exactly is fitted
+// without noise.
+#include <memory>
+#include <vector>
+
+#include "magva/types.hpp"
+
+namespace magva {
+
+struct Scratch;
+struct Evaluation;
+
+/// N(mean, W W' + diag(d)^2). An empty d counts as zeros: with a Cholesky factor W that is full rank, and
+/// with no column in W it is the point `mean` itself.
+struct GaussianView {
+  Eigen::Ref<const Vector> mean;
+  Eigen::Ref<const Matrix> factors;
+  Eigen::Ref<const Vector> residual_sd;
+
+  double covariance(Index i, Index j) const {
+    const double own = i == j && residual_sd.size() > 0 ? residual_sd(i) * residual_sd(i) : 0.0;
+    return factors.row(i).dot(factors.row(j)) + own;
+  }
+};
+
+/// Parts of a symmetric matrix: entry (row, column) and its mirror image, or one of the diagonal; entries at
+/// one place add up.
+struct SymmetricEntry {
+  Index row;
+  Index column;
+  double value;
+};
+using SymmetricEntries = std::vector<SymmetricEntry>;
+
+/// E[-Hessian], called C here, as far as a covariance W W' + diag(d)^2 asks for it.
+struct CurvatureProducts {
+  Matrix times_factors;  ///< C W
+  Vector diagonal;       ///< of C
+};
+
+/// The capability of a model, asked for once at the start of a fit (Model::expectations).
+///
+/// The contract: both functions return E log h under q, with every constant, and fill E[gradient]. They are
+/// exact: errors are far below what a fit can tell, about 1e-10 for each observation. Where the expectation
+/// does not exist or overflows they return a value that is not finite, and do not throw. The scratch is from
+/// make_scratch, for at least as many factors as q has. Results do not depend on the number of workers.
+class ExpectedLogDensity {
+ public:
+  virtual ~ExpectedLogDensity() = default;
+
+  virtual Index dimension() const = 0;
+  /// Whether log h is concave: then the ELBO has one maximum over all Gaussians, and one mode.
+  virtual bool log_concave() const = 0;
+  /// Terms whose Hessians have rank one; with fewer of these than half the parameters products are cheaper
+  /// than C.
+  virtual Index terms() const = 0;
+
+  virtual std::unique_ptr<Scratch> make_scratch(Index factors) const = 0;
+  virtual double expect(const GaussianView& q, VectorRef gradient, CurvatureProducts& curvature,
+                        Evaluation& evaluation) const = 0;
+  /// The same with C itself, dense. At a point, q without factors and residuals, C is -Hessian.
+  virtual double expect(const GaussianView& q, VectorRef gradient, Matrix& curvature,
+                        Evaluation& evaluation) const = 0;
+};
+
+/// The marginal distribution of a coordinate.
+struct NormalMarginal {
+  double mean = 0;
+  double variance = 0;
+};
+
+/// Linear predictors of a block of rows under a Gaussian, a multiple of 8 of them: those that fill up the
+/// last block have weight 0.
+struct PredictorBlock {
+  const double* response;
+  const double* weight;
+  const double* mean;
+  const double* variance;
+  const double* covariance;  ///< with the likelihood's own coordinate; null if it has none
+  Index rows;
+};
+
+/// Weighted derivatives of the expected log likelihood of each row: `slope` by the predictor's mean,
+/// `curvature` minus twice that by its variance, `cross` minus that by its covariance with the own
+/// coordinate.
+struct PredictorDerivatives {
+  double* slope;
+  double* curvature;
+  double* cross;
+};
+
+/// A value with its derivative by the mean of the likelihood's own coordinate, and minus twice that by its
+/// variance.
+struct NuisanceSums {
+  double value = 0;
+  double slope = 0;
+  double curvature = 0;
+};
+
+/// The capability of a likelihood whose predictors are normal.
+class ExpectedLikelihood {
+ public:
+  virtual ~ExpectedLikelihood() = default;
+  virtual bool log_concave() const { return true; }
+  /// E log p(y | eta, own), without the likelihood's constant, summed over the rows.
+  virtual NuisanceSums expect(const PredictorBlock& block, const NormalMarginal& own,
+                              const PredictorDerivatives& out) const = 0;
+  /// The same of the own coordinate's log prior density.
+  virtual NuisanceSums nuisance_prior(const NormalMarginal& /*own*/) const { return {}; }
+};
+
+/// The capability of a prior whose coefficients are its first coordinates.
+class ExpectedPrior {
+ public:
+  virtual ~ExpectedPrior() = default;
+  virtual bool log_concave() const = 0;
+  /// E log prior; adds its gradient to `gradient`, and its E[-Hessian] to `curvature`.
+  virtual double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const = 0;
+};
+
+}  // namespace magva

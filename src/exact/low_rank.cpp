@@ -1,0 +1,130 @@
+#include "exact/low_rank.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "exact/local_maxima.hpp"
+#include "exact/riemannian_lbfgs.hpp"
+#include "search/curvature.hpp"
+
+namespace magva {
+
+namespace {
+
+constexpr int kAscentIterations = 5000;
+constexpr int kMostHalvings = 60;  // of a start's sds
+/// Nats of a step and of the last iterations below which an ascent ends: of each, and of the one that is
+/// kept.
+constexpr double kAscentTolerance = 1e-3;
+constexpr double kFinalTolerance = 2e-4;
+/// Largest m with a dense curvature, and largest m for which local maxima are sought for the quadratic.
+constexpr Index kDenseDimension = 2000;
+constexpr Index kSearchDimension = 300;
+/// Of the quadratic's local maxima those within so many nats of the best, at most so many, are followed
+/// exactly.
+constexpr double kPromising = .05;
+constexpr std::size_t kMostFollowed = 3;
+/// Exact ascents from other factors, where the quadratic's would cost as much: so many numbers in the
+/// products of all their passes, and at most so many.
+constexpr double kExactEffort = 2e6;
+constexpr double kMostExactAscents = 6;
+
+class LowRankObjective final : public RiemannianObjective {
+ public:
+  LowRankObjective(ExactElbo& elbo, const LowRankPoint& start, const AscentScales& scales,
+                   const ExactObserver& go_on)
+      : elbo_(elbo),
+        coordinates_(start.mean, scales.conditional_sd, scales.curvature, start.factors.cols(),
+                     elbo.workers()),
+        go_on_(go_on) {}
+
+  LowRankCoordinates& coordinates() { return coordinates_; }
+
+  double evaluate(ConstVectorRef x, Vector& gradient) override {
+    const LowRankPoint point = coordinates_.point(x);
+    const double value = elbo_.low_rank(point.mean, point.factors, point.residual_sd, derivatives_);
+    gradient = std::isfinite(value) ? coordinates_.gradient(x, point, derivatives_) : Vector::Zero(x.size());
+    return value;
+  }
+  void project(ConstVectorRef x, VectorRef v) override { coordinates_.project(x, v); }
+  Vector retract(ConstVectorRef x, ConstVectorRef step) override { return coordinates_.retract(x, step); }
+  bool go_on(double value) override { return go_on_(elbo_.passes(), value); }
+
+ private:
+  ExactElbo& elbo_;
+  LowRankCoordinates coordinates_;
+  const ExactObserver& go_on_;
+  LowRankDerivatives derivatives_;
+};
+
+/// The start, or a narrower one with a higher ELBO: a mode's curvature says little of how wide the posterior
+/// is.
+LowRankPoint narrowed(ExactElbo& elbo, LowRankPoint point) {
+  LowRankDerivatives ignored;
+  double best = elbo.low_rank(point.mean, point.factors, point.residual_sd, ignored);
+  for (int k = 0; k < kMostHalvings; ++k) {
+    const double value = elbo.low_rank(point.mean, .5 * point.factors, .5 * point.residual_sd, ignored);
+    if (std::isfinite(best) && !(value > best)) break;
+    best = value;
+    point.factors *= .5;
+    point.residual_sd *= .5;
+  }
+  return point;
+}
+
+/// Ascents for the quadratic at the maximum `found`, then exact ones from the best of these.
+void follow_quadratic(ExactElbo& elbo, LowRankFit& found, std::uint64_t seed, const ExactObserver& go_on) {
+  const Matrix curvature =
+      positive_part(elbo.low_rank(found.at.mean, found.at.factors, found.at.residual_sd).curvature);
+  const AscentScales scales{curvature.diagonal().cwiseSqrt().cwiseInverse(), curvature};
+  const auto maxima =
+      search_local_maxima(curvature, {found.at.factors, found.at.residual_sd, 0}, elbo.workers(), seed,
+                          [&] { return go_on(elbo.passes(), found.elbo); });
+  const Vector mean = found.at.mean;
+  for (std::size_t k = 0; k < std::min(maxima.size(), kMostFollowed); ++k) {
+    if (maxima[k].value < maxima.front().value - kPromising) break;
+    LowRankFit other = ascend_low_rank(elbo, {mean, maxima[k].factors, maxima[k].residual_sd}, scales,
+                                       kAscentTolerance, go_on);
+    if (other.elbo > found.elbo) found = std::move(other);
+  }
+}
+
+/// Exact ascents from other factors.
+void follow_moves(ExactElbo& elbo, LowRankFit& found, const AscentScales& scales, std::uint64_t seed,
+                  const ExactObserver& go_on) {
+  const double pass = static_cast<double>(elbo.expected().terms()) * static_cast<double>(elbo.dimension()) *
+                      static_cast<double>(found.at.factors.cols());
+  const auto ascents = static_cast<std::uint64_t>(std::clamp(kExactEffort / pass, 1., kMostExactAscents));
+  const FactorMoves moves(*scales.curvature, seed);
+  for (std::uint64_t k = 0; k < ascents && go_on(elbo.passes(), found.elbo); ++k) {
+    LowRankFit other =
+        ascend_low_rank(elbo, {found.at.mean, moves.move(found.at.factors, k + 1), scales.conditional_sd},
+                        scales, kAscentTolerance, go_on);
+    if (other.elbo > found.elbo) found = std::move(other);
+  }
+}
+
+}  // namespace
+
+LowRankFit ascend_low_rank(ExactElbo& elbo, const LowRankPoint& start, const AscentScales& scales,
+                           double tolerance, const ExactObserver& go_on) {
+  LowRankObjective objective(elbo, start, scales, go_on);
+  Ascent ascent = ascend(objective, objective.coordinates().coordinates(start), tolerance, kAscentIterations);
+  return {objective.coordinates().point(ascent.x), ascent.value, ascent.stop};
+}
+
+LowRankFit fit_low_rank(ExactElbo& elbo, const LowRankPoint& start, const AscentScales& scales,
+                        std::uint64_t seed, const ExactObserver& go_on) {
+  const Index m = elbo.dimension();
+  LowRankFit found = ascend_low_rank(elbo, narrowed(elbo, start), scales, kAscentTolerance, go_on);
+  if (start.factors.cols() > 0 && !found.stop.interrupted) {
+    if (m <= kSearchDimension && m < 2 * elbo.expected().terms())
+      follow_quadratic(elbo, found, seed, go_on);
+    else if (m <= kDenseDimension && scales.curvature)
+      follow_moves(elbo, found, scales, seed, go_on);
+  }
+  return ascend_low_rank(elbo, found.at, scales, kFinalTolerance, go_on);
+}
+
+}  // namespace magva

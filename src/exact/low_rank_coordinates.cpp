@@ -1,0 +1,100 @@
+#include "exact/low_rank_coordinates.hpp"
+
+#include <Eigen/Cholesky>
+#include <Eigen/SVD>
+
+#include <algorithm>
+#include <cmath>
+
+#include "manifold/stiefel.hpp"
+
+namespace magva {
+
+namespace {
+
+constexpr double kResidualFloor =
+    .01;  // in conditional sds: its square costs less than 1e-4 nats a parameter
+constexpr double kShortestFactor = .05;  // a factor of length zero never grows
+
+}  // namespace
+
+LowRankCoordinates::LowRankCoordinates(Vector centre, Vector conditional_sd,
+                                       const std::optional<Matrix>& curvature, Index rank, Workers& workers)
+    : m_(centre.size()),
+      p_(rank),
+      centre_(std::move(centre)),
+      scale_(std::move(conditional_sd)),
+      kernel_(m_, std::max<Index>(1, rank), workers),
+      tangent_(m_, rank),
+      at_(m_, rank) {
+  if (curvature) root_ = Eigen::LLT<Matrix>(*curvature).matrixU().solve(Matrix::Identity(m_, m_));
+}
+
+Vector LowRankCoordinates::times_root(ConstVectorRef u) const {
+  if (root_) return root_->triangularView<Eigen::Upper>() * u;
+  return scale_.cwiseProduct(u);
+}
+
+Vector LowRankCoordinates::root_transposed_times(ConstVectorRef g) const {
+  if (root_) return root_->triangularView<Eigen::Upper>().transpose() * g;
+  return scale_.cwiseProduct(g);
+}
+
+Vector LowRankCoordinates::coordinates(const LowRankPoint& point) const {
+  Vector x(dimension());
+  const Vector shift = point.mean - centre_;
+  x.head(m_) =
+      root_ ? Vector(root_->triangularView<Eigen::Upper>().solve(shift)) : shift.cwiseQuotient(scale_);
+  if (p_ > 0) {
+    const Matrix scaled = scale_.cwiseInverse().asDiagonal() * point.factors;
+    const Eigen::BDCSVD<Matrix> svd(scaled, Eigen::ComputeThinU);
+    x.segment(m_, m_ * p_) = svd.matrixU().reshaped();
+    x.segment(m_ + m_ * p_, p_) = svd.singularValues().cwiseMax(kShortestFactor).array().log();
+  }
+  x.tail(m_) =
+      .5 * (point.residual_sd.cwiseQuotient(scale_).array().square() - kResidualFloor * kResidualFloor)
+               .max(kResidualFloor * kResidualFloor)
+               .log();
+  return x;
+}
+
+LowRankPoint LowRankCoordinates::point(ConstVectorRef x) const {
+  const Matrix b = x.segment(m_, m_ * p_).reshaped(m_, p_);
+  const Vector length = x.segment(m_ + m_ * p_, p_).array().exp();
+  return {centre_ + times_root(x.head(m_)), scale_.asDiagonal() * b * length.asDiagonal(),
+          scale_.array() * (kResidualFloor * kResidualFloor + (2 * x.tail(m_)).array().exp()).sqrt()};
+}
+
+Vector LowRankCoordinates::gradient(ConstVectorRef x, const LowRankPoint& point,
+                                    const LowRankDerivatives& derivatives) {
+  Vector g(dimension());
+  g.head(m_) = root_transposed_times(derivatives.mean);
+  const Vector length = x.segment(m_ + m_ * p_, p_).array().exp();
+  g.segment(m_, m_ * p_) = Matrix(scale_.asDiagonal() * derivatives.factors * length.asDiagonal()).reshaped();
+  g.segment(m_ + m_ * p_, p_) = derivatives.factors.cwiseProduct(point.factors).colwise().sum().transpose();
+  // d d / d e = c^2 exp(2 e) / d.
+  g.tail(m_) = derivatives.residual_sd.array() * scale_.array().square() * (2 * x.tail(m_)).array().exp() /
+               point.residual_sd.array();
+  project(x, g);
+  return g;
+}
+
+void LowRankCoordinates::project(ConstVectorRef x, VectorRef v) {
+  if (p_ == 0) return;
+  at_ = x.segment(m_, m_ * p_).reshaped(m_, p_);
+  tangent_ = v.segment(m_, m_ * p_).reshaped(m_, p_);
+  Stiefel().project(at_, tangent_, tangent_, kernel_);
+  v.segment(m_, m_ * p_) = tangent_.reshaped();
+}
+
+Vector LowRankCoordinates::retract(ConstVectorRef x, ConstVectorRef step) {
+  Vector to = x + step;
+  if (p_ == 0) return to;
+  at_ = x.segment(m_, m_ * p_).reshaped(m_, p_);
+  tangent_ = step.segment(m_, m_ * p_).reshaped(m_, p_);
+  Stiefel().retract(at_, tangent_, at_, kernel_);
+  to.segment(m_, m_ * p_) = at_.reshaped();
+  return to;
+}
+
+}  // namespace magva

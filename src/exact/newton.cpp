@@ -1,0 +1,120 @@
+#include "exact/newton.hpp"
+
+#include <Eigen/Cholesky>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "search/curvature.hpp"
+
+namespace magva {
+
+namespace {
+
+constexpr int kModeSteps = 100;
+constexpr int kFullRankSteps = 500;
+constexpr double kModeTolerance = 1e-3;  // nats
+constexpr double kSmallestShare = 1e-6;
+constexpr double kSufficient = 1e-4;  // share of the predicted gain that a step must bring
+
+/// The curvature, or the nearest that is positive definite.
+Matrix positive_definite(const Matrix& curvature, Eigen::LLT<Matrix>& llt) {
+  llt.compute(curvature);
+  if (llt.info() == Eigen::Success) return curvature;
+  Matrix raised = positive_part(curvature);
+  llt.compute(raised);
+  return raised;
+}
+
+/// N(mean, precision^-1) with what has been computed there.
+struct NewtonPoint {
+  Vector mean;
+  Matrix precision;
+  Matrix root;
+  double log_determinant;
+  CurvedElbo at;
+};
+
+NewtonPoint evaluate(ExactElbo& elbo, Vector mean, Matrix precision) {
+  const Eigen::LLT<Matrix> llt(precision);
+  Matrix root = llt.matrixU().solve(Matrix::Identity(precision.rows(), precision.rows()));
+  const double log_determinant = -2 * Vector(llt.matrixLLT().diagonal()).array().log().sum();
+  CurvedElbo at = elbo.full_rank(mean, root, log_determinant);
+  return {std::move(mean), std::move(precision), std::move(root), log_determinant, std::move(at)};
+}
+
+/// From the start's own curvature; a Gaussian too wide for a finite ELBO is made narrower.
+NewtonPoint first_point(ExactElbo& elbo, ConstVectorRef start) {
+  Eigen::LLT<Matrix> llt;
+  Matrix precision = positive_definite(elbo.point(start).curvature, llt);
+  NewtonPoint point = evaluate(elbo, start, precision);
+  for (int k = 0; k < 30 && !std::isfinite(point.at.elbo); ++k)
+    point = evaluate(elbo, start, precision *= 10);
+  return point;
+}
+
+/// Nats that a step to mean + step and to the precision `curvature` would gain were E[-Hessian] constant.
+double predicted_gain(const NewtonPoint& point, const Matrix& curvature, const Eigen::LLT<Matrix>& llt,
+                      const Vector& step) {
+  const double trace = (curvature * point.root).cwiseProduct(point.root).sum();
+  const double log_ratio = 2 * Vector(llt.matrixLLT().diagonal()).array().log().sum() + point.log_determinant;
+  return .5 * step.dot(point.at.gradient) + .5 * (trace - static_cast<double>(step.size()) - log_ratio);
+}
+
+}  // namespace
+
+ModePoint newton_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
+  Vector theta = start;
+  CurvedElbo at = elbo.point(theta);
+  Eigen::LLT<Matrix> llt;
+  for (int k = 0;; ++k) {
+    Matrix curvature = positive_definite(at.curvature, llt);
+    const Vector step = llt.solve(at.gradient);
+    const double gain = .5 * step.dot(at.gradient);
+    const bool converged = gain < kModeTolerance;
+    if (converged || k == kModeSteps || !go_on(elbo.passes(), std::numeric_limits<double>::quiet_NaN()))
+      return {std::move(theta), std::move(curvature), at.elbo, converged};
+    bool risen = false;
+    for (double share = 1; share > kSmallestShare && !risen; share *= .5) {
+      CurvedElbo next = elbo.point(theta + share * step);
+      if (!(next.elbo >= at.elbo + kSufficient * share * gain)) continue;
+      theta += share * step;
+      at = std::move(next);
+      risen = true;
+    }
+    if (!risen) return {std::move(theta), std::move(curvature), at.elbo, false};
+  }
+}
+
+FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
+  NewtonPoint point = first_point(elbo, start);
+  ExactStop stop;
+  double share = 1;
+  Eigen::LLT<Matrix> llt;
+  while (stop.iterations < kFullRankSteps) {
+    const Matrix curvature = positive_definite(point.at.curvature, llt);
+    const Vector step = llt.solve(point.at.gradient);
+    stop.predicted_gain = predicted_gain(point, curvature, llt, step);
+    stop.gradient_norm = (point.root.transpose() * point.at.gradient).norm();
+    stop.converged = stop.predicted_gain < kExactTolerance;
+    if (stop.converged) break;
+    if (!go_on(elbo.passes(), point.at.elbo)) {
+      stop.interrupted = true;
+      break;
+    }
+    NewtonPoint next =
+        evaluate(elbo, point.mean + share * step, (1 - share) * point.precision + share * curvature);
+    if (next.at.elbo >= point.at.elbo + kSufficient * share * stop.predicted_gain) {
+      point = std::move(next);
+      ++stop.iterations;
+      share = std::min(1., 1.5 * share);
+    } else {
+      share *= .5;
+      if (share < kSmallestShare) break;
+    }
+  }
+  return {std::move(point.mean), std::move(point.root), point.at.elbo, stop};
+}
+
+}  // namespace magva

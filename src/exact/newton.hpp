@@ -1,0 +1,47 @@
+#pragma once
+// Newton steps with exact curvatures: to the mode, and to the best full-rank Gaussian.
+//
+// At that Gaussian E[gradient] = 0 and Sigma^-1 = E[-Hessian] (Opper and Archambeau 2009): as many unknowns
+// as there are predictors, not m^2 / 2. A step goes part of the way to the mean and the precision that these
+// equations ask for; where the ELBO does not rise the part is halved.
+#include <functional>
+#include <string>
+
+#include "exact/elbo.hpp"
+
+namespace magva {
+
+/// Told after every pass; false ends the fit with the best so far.
+using ExactObserver = std::function<bool(std::int64_t passes, double elbo)>;
+
+/// Why an ascent without noise has ended.
+struct ExactStop {
+  bool converged = false;
+  bool interrupted = false;
+  double predicted_gain = 0;  ///< nats that the next step would gain, to second order
+  double gradient_norm = 0;   ///< of the mean's gradient, in posterior sds
+  int iterations = 0;
+};
+
+/// Nats that a step of a converged fit would still gain.
+inline constexpr double kExactTolerance = 1e-4;
+
+struct ModePoint {
+  Vector mean;
+  Matrix curvature;  ///< positive definite
+  double log_density;
+  bool converged;
+};
+
+ModePoint newton_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on);
+
+struct FullRankFit {
+  Vector mean;
+  Matrix root;  ///< Sigma = root root'
+  double elbo;
+  ExactStop stop;
+};
+
+FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on);
+
+}  // namespace magva

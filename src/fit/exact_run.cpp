@@ -1,0 +1,157 @@
+// The default where the model knows its expectations: no draws, no noise.
+#include <fmt/format.h>
+
+#include <Eigen/Cholesky>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/elbo.hpp"
+#include "exact/low_rank.hpp"
+#include "fit/constants.hpp"
+#include "fit/default_run.hpp"
+#include "search/quadratic_fit.hpp"
+
+namespace magva {
+
+namespace {
+
+/// Draws for k-hat: first so many, which do where the log weights' sd is this small; else so many, at most.
+constexpr Index kFirstDraws = 100;
+constexpr double kSmallSpread = .25;
+constexpr Index kMostDraws = 1000;
+/// Largest m up to which the first factors are the quadratic's local maximum, not only eigenvectors.
+constexpr Index kQuadraticDimension = 300;
+
+std::string describe_stop(const ExactStop& stop) {
+  return fmt::format(
+      "the gradient's norm is {:.2g} in scaled coordinates after {} iterations, and a Newton step would gain "
+      "{:.2g} "
+      "nats",
+      stop.gradient_norm, stop.iterations, stop.predicted_gain);
+}
+
+Gaussian full_rank_gaussian(const FullRankFit& fit) {
+  return Gaussian::dense(fit.mean, Eigen::LLT<Matrix>(fit.root * fit.root.transpose()).matrixL());
+}
+
+}  // namespace
+
+const ExpectedLogDensity* DefaultRun::exact_expectations() const {
+  return options_.expectations == Expectations::kDraws ? nullptr : model_.expectations();
+}
+
+// A concave log density has one mode, which Newton steps find; for others there may be several.
+std::vector<Candidate> DefaultRun::exact_candidates(ExactElbo& elbo, const std::vector<Vector>& points,
+                                                    const ExactObserver& go_on) {
+  const Index m = model_.dimension();
+  if (!elbo.expected().log_concave()) return find_candidates(points);
+  if (m > constants::kDenseDimension) return find_candidates({points.front()});
+  const bool full_rank = options_.rank ? *options_.rank >= m : m <= constants::kFullRankDimension;
+  control_.enter(Phase::kSearch);
+  if (full_rank) {  // its Newton steps need no mode
+    rank_ = m;
+    rank_path_ = {{m, std::numeric_limits<double>::quiet_NaN()}};
+    reports_.push_back(
+        {std::numeric_limits<double>::quiet_NaN(), true, std::numeric_limits<double>::quiet_NaN()});
+    return {{{points.front(), Vector::Zero(m), 0}, std::nullopt, false, 0}};
+  }
+  ModePoint mode = newton_mode(elbo, points.front(), go_on);
+  reports_.push_back({mode.log_density, mode.converged, std::numeric_limits<double>::quiet_NaN()});
+  Candidate candidate{{std::move(mode.mean), Vector::Zero(m), mode.log_density},
+                      std::move(mode.curvature),
+                      mode.converged,
+                      0};
+  settle_rank(candidate);
+  return {std::move(candidate)};
+}
+
+void DefaultRun::fit_exactly_from(ExactElbo& elbo, const Candidate& candidate, const ExactObserver& go_on) {
+  const Index m = model_.dimension();
+  const Vector& mean = candidate.centre.theta;
+  if (rank_ >= m) {
+    const FullRankFit fit = fit_full_rank(elbo, mean, go_on);
+    exact_fits_.push_back({full_rank_gaussian(fit), fit.elbo, fit.stop});
+    return;
+  }
+  LowRankPoint start{mean, Matrix(m, 0), Vector()};
+  AscentScales scales{Vector(), candidate.curvature};
+  if (candidate.curvature) {
+    const QuadraticFitter fitter(*candidate.curvature);
+    scales.conditional_sd = candidate.curvature->diagonal().cwiseSqrt().cwiseInverse();
+    start.residual_sd = scales.conditional_sd;
+    if (rank_ > 0 && m > kQuadraticDimension) {
+      start.factors = fitter.eigenvectors(scales.conditional_sd, rank_);
+    } else if (rank_ > 0) {
+      QuadraticFit fit = fitter.fit(rank_);
+      start.factors = std::move(fit.factors);
+      start.residual_sd = std::move(fit.residual_sd);
+    }
+  } else {
+    const Gaussian q = start_covariance(candidate)->gaussian(mean);
+    start.factors = q.factors();
+    start.residual_sd = q.residual_sd();
+    scales.conditional_sd = q.residual_sd();
+  }
+  LowRankFit fit = fit_low_rank(elbo, start, scales, options_.seed, go_on);
+  exact_fits_.push_back(
+      {Gaussian::low_rank(fit.at.mean, std::move(fit.at.factors), std::move(fit.at.residual_sd)), fit.elbo,
+       fit.stop});
+}
+
+void DefaultRun::fit_exactly(const ExpectedLogDensity& expected, const std::vector<Vector>& points) {
+  ExactElbo elbo(expected, evaluator_.workers());
+  std::int64_t counted = 0;
+  const ExactObserver go_on = [&](std::int64_t passes, double value) {
+    try {
+      control_.spend(static_cast<double>(passes - counted));
+      counted = passes;
+      control_.report(passes, value);
+    } catch (const Stopped&) {
+      return false;
+    }
+    return true;
+  };
+  const std::vector<Candidate> candidates = exact_candidates(elbo, points, go_on);
+  control_.enter(Phase::kRefinement);
+  for (const Candidate& candidate : candidates) {
+    if (control_.stopped() && !exact_fits_.empty()) break;
+    fit_exactly_from(elbo, candidate, go_on);
+    if (candidate.search < reports_.size()) reports_[candidate.search].elbo = exact_fits_.back().elbo;
+  }
+  std::stable_sort(exact_fits_.begin(), exact_fits_.end(),
+                   [](const ExactFit& a, const ExactFit& b) { return a.elbo > b.elbo; });
+  const ExactStop& best = exact_fits_.front().stop;
+  if (control_.stopped())
+    stop(control_.reason(), control_.detail() + "; " + describe_stop(best));
+  else
+    stop(best.converged ? StopReason::kConverged : StopReason::kIterationLimit, describe_stop(best));
+}
+
+FitResult DefaultRun::finish_exact() {
+  const ExactFit& best = exact_fits_.front();
+  AssessmentOptions options{.draws = std::min(options_.diagnostic_draws, kMostDraws),
+                            .seed = options_.seed,
+                            .quantities = options_.quantities ? &*options_.quantities : nullptr,
+                            .estimate = std::nullopt};
+  if (!control_.stopped()) {
+    control_.enter(Phase::kAssessment);
+    const ElboEstimate first =
+        estimate_elbo(evaluator_, best.posterior, std::min(options.draws, kFirstDraws), options.seed + 1);
+    if (first.se * std::sqrt(static_cast<double>(first.log_weights.size())) < kSmallSpread) {
+      options.estimate = first;
+      // What is close to a Gaussian and log-concave has light tails.
+      options.probe_tails = !model_.expectations()->log_concave();
+    }
+  }
+  const FitEnding ending{stopped_, stop_detail_, stopped_ == StopReason::kConverged, true};
+  Assessment assessment = assess(evaluator_, best.posterior, ending, options);
+  assessment.elbo = best.elbo;
+  assessment.elbo_se = 0;
+  FitResult result = report(best.posterior, std::move(assessment), best.stop.iterations);
+  result.expectations = Expectations::kExact;
+  return result;
+}
+
+}  // namespace magva

@@ -1,0 +1,157 @@
+#include "models/design_moments.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/vector.hpp"
+
+namespace magva::detail {
+
+namespace {
+
+constexpr int kRowTile = 4;
+
+template <class Scalar>
+const Scalar* row_of(const DenseRows<Scalar>& x, Index i) {
+  return x.data + i * x.stride;
+}
+
+/// The rows as doubles: themselves, or a copy.
+Eigen::Map<const RowMatrix, 0, Eigen::OuterStride<>> doubles(const DenseRows<double>& x, RowSpan rows,
+                                                             RowMatrix&) {
+  return {row_of(x, rows.first), rows.count, x.cols, Eigen::OuterStride<>(x.stride)};
+}
+Eigen::Map<const RowMatrix, 0, Eigen::OuterStride<>> doubles(const DenseRows<float>& x, RowSpan rows,
+                                                             RowMatrix& copy) {
+  copy = Eigen::Map<const SingleRowMatrix, 0, Eigen::OuterStride<>>(row_of(x, rows.first), rows.count, x.cols,
+                                                                    Eigen::OuterStride<>(x.stride))
+             .cast<double>();
+  return {copy.data(), rows.count, x.cols, Eigen::OuterStride<>(x.cols)};
+}
+
+template <int R, class Scalar>
+void add_squares_tile(const DenseRows<Scalar>& x, Index first, const double* square, double* variance) {
+  Pack sums[R] = {};
+  Index j = 0;
+  for (; j + kWidth<Pack> <= x.cols; j += kWidth<Pack>) {
+    const Pack d = load(square + j);
+    for (int r = 0; r < R; ++r) {
+      const Pack entry = load<Pack>(row_of(x, first + r) + j);
+      sums[r] = multiply_add(entry * entry, d, sums[r]);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    double rest = 0;
+    for (Index k = j; k < x.cols; ++k) {
+      const auto entry = static_cast<double>(row_of(x, first + r)[k]);
+      rest = multiply_add(entry * entry, square[k], rest);
+    }
+    variance[r] += add_up(sums[r]) + rest;
+  }
+}
+
+template <int R, class Scalar>
+void add_weighted_squares_tile(const DenseRows<Scalar>& x, Index first, const double* weight, double* out) {
+  Index j = 0;
+  for (; j + kWidth<Pack> <= x.cols; j += kWidth<Pack>) {
+    Pack sum = load(out + j);
+    for (int r = 0; r < R; ++r) {
+      const Pack entry = load<Pack>(row_of(x, first + r) + j);
+      sum = multiply_add(entry * weight[r], entry, sum);
+    }
+    store(out + j, sum);
+  }
+  for (; j < x.cols; ++j)
+    for (int r = 0; r < R; ++r) {
+      const auto entry = static_cast<double>(row_of(x, first + r)[j]);
+      out[j] = multiply_add(entry * weight[r], entry, out[j]);
+    }
+}
+
+template <class Scalar>
+void add_squares(const DenseRows<Scalar>& x, RowSpan rows, const double* square, double* variance) {
+  Index i = 0;
+  for (; i + kRowTile <= rows.count; i += kRowTile)
+    add_squares_tile<kRowTile>(x, rows.first + i, square, variance + i);
+  for (; i < rows.count; ++i) add_squares_tile<1>(x, rows.first + i, square, variance + i);
+}
+
+template <class Scalar>
+void add_weighted_squares(const DenseRows<Scalar>& x, RowSpan rows, const double* weight, double* out) {
+  Index i = 0;
+  for (; i + kRowTile <= rows.count; i += kRowTile)
+    add_weighted_squares_tile<kRowTile>(x, rows.first + i, weight + i, out);
+  for (; i < rows.count; ++i) add_weighted_squares_tile<1>(x, rows.first + i, weight + i, out);
+}
+
+template <class Scalar>
+void add_variances(const DenseRows<Scalar>& x, RowSpan rows, const RowMatrix& root, double* variance) {
+  RowMatrix copy;
+  const RowMatrix product = doubles(x, rows, copy) * root;
+  Eigen::Map<Vector>(variance, rows.count) += product.rowwise().squaredNorm();
+}
+
+template <class Scalar>
+void add_gram(const DenseRows<Scalar>& x, RowSpan rows, const double* weight, Matrix& gram) {
+  RowMatrix copy;
+  const RowMatrix scaled =
+      Eigen::Map<const Vector>(weight, rows.count).cwiseSqrt().asDiagonal() * doubles(x, rows, copy);
+  gram.selfadjointView<Eigen::Lower>().rankUpdate(scaled.transpose());
+}
+
+/// Calls body(i, k) for each entry k of each row first + i.
+template <class Body>
+void for_each_entry(const SparseRows& x, RowSpan rows, Body&& body) {
+  for (Index i = 0; i < rows.count; ++i)
+    for (std::int64_t k = x.starts[rows.first + i]; k < x.starts[rows.first + i + 1]; ++k) body(i, k);
+}
+
+void add_squares(const SparseRows& x, RowSpan rows, const double* square, double* variance) {
+  for_each_entry(x, rows, [&](Index i, std::int64_t k) {
+    variance[i] = multiply_add(x.values[k] * x.values[k], square[x.columns[k]], variance[i]);
+  });
+}
+
+void add_weighted_squares(const SparseRows& x, RowSpan rows, const double* weight, double* out) {
+  for_each_entry(x, rows, [&](Index i, std::int64_t k) {
+    out[x.columns[k]] = multiply_add(x.values[k] * weight[i], x.values[k], out[x.columns[k]]);
+  });
+}
+
+void add_variances(const SparseRows& x, RowSpan rows, const RowMatrix& root, double* variance) {
+  Vector image(root.cols());
+  for (Index i = 0; i < rows.count; ++i) {
+    image.setZero();
+    for_each_entry(x, {rows.first + i, 1},
+                   [&](Index, std::int64_t k) { image += x.values[k] * root.row(x.columns[k]).transpose(); });
+    variance[i] += image.squaredNorm();
+  }
+}
+
+void add_gram(const SparseRows& x, RowSpan rows, const double* weight, Matrix& gram) {
+  for_each_entry(x, rows, [&](Index i, std::int64_t k) {
+    const double scaled = weight[i] * x.values[k];
+    for (std::int64_t l = x.starts[rows.first + i]; l <= k; ++l) {
+      const auto [low, high] = std::minmax(x.columns[k], x.columns[l]);
+      gram(high, low) = multiply_add(scaled, x.values[l], gram(high, low));
+    }
+  });
+}
+
+}  // namespace
+
+void add_squares(const Design& design, RowSpan rows, const double* square, double* variance) {
+  std::visit([&](const auto& x) { add_squares(x, rows, square, variance); }, design.numbers());
+}
+void add_weighted_squares(const Design& design, RowSpan rows, const double* weight, double* out) {
+  std::visit([&](const auto& x) { add_weighted_squares(x, rows, weight, out); }, design.numbers());
+}
+void add_variances(const Design& design, RowSpan rows, const RowMatrix& root, double* variance) {
+  std::visit([&](const auto& x) { add_variances(x, rows, root, variance); }, design.numbers());
+}
+void add_gram(const Design& design, RowSpan rows, const double* weight, Matrix& gram) {
+  std::visit([&](const auto& x) { add_gram(x, rows, weight, gram); }, design.numbers());
+}
+
+}  // namespace magva::detail

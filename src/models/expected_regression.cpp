@@ -1,0 +1,256 @@
+#include "models/expected_regression.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "models/design_moments.hpp"
+#include "models/regression_scratch.hpp"
+
+namespace magva::detail {
+
+namespace {
+
+constexpr Index kGramRows = 128;                     // of a block whose Gram matrix is added
+constexpr Index kMostGramNumbers = Index{1} << 24U;  // of all lanes' Gram matrices
+
+/// Lanes of rows, by the size of the design alone; the numbers of one lane are one column.
+struct ExpectedScratch final : Scratch {
+  explicit ExpectedScratch(Index most_columns) : columns(most_columns) {}
+
+  void prepare(Index lane_total, Index block_rows, Index packed_size, Index coefficients) {
+    lanes = lane_total;
+    predictors.resize(apart(block_rows * columns), lanes);
+    derivatives.resize(apart(block_rows * columns), lanes);
+    variance.resize(apart(block_rows), lanes);
+    curvature.resize(apart(block_rows), lanes);
+    packed.resize(packed_size);
+    products.setZero(apart(packed_size), lanes);
+    squares.setZero(apart(coefficients), lanes);
+    sums.assign(static_cast<std::size_t>(lanes), {});
+  }
+
+  Index columns;  // of products with the design: mean, covariance with the nuisance, factors
+  Index lanes = 1;
+  Matrix predictors, derivatives, variance, curvature;
+  Vector packed;
+  Matrix products, squares;
+  std::vector<NuisanceSums> sums;
+  std::vector<Matrix> gram;
+};
+
+Index gram_lanes(const Design& design) {
+  const auto square = static_cast<double>(design.cols()) * static_cast<double>(design.cols());
+  const double most = std::max(1., static_cast<double>(kMostGramNumbers) / square);
+  return std::min<Index>(lane_count(static_cast<double>(design.entries()), design.cols()),
+                         static_cast<Index>(std::bit_floor(static_cast<unsigned>(most))));
+}
+
+/// One pass over the rows. What happens with the curvatures of a block's predictors is up to the caller.
+class Pass {
+ public:
+  Pass(const RegressionParts& parts, const GaussianView& q, ExpectedScratch& scratch)
+      : parts_(parts), q_(q), scratch_(scratch), coefficients_(parts.kernel->design().cols()) {
+    if (parts.has_nuisance)
+      own_ = {q.mean(q.mean.size() - 1), q.covariance(q.mean.size() - 1, q.mean.size() - 1)};
+  }
+
+  /// Columns before those of the factors.
+  Index leading() const { return parts_.has_nuisance ? 2 : 1; }
+  Index rows() const { return parts_.kernel->design().rows(); }
+  Index last() const { return q_.mean.size() - 1; }
+
+  /// The columns that meet the design: mean, covariances with the nuisance coordinate, `factors` of the
+  /// factors.
+  void pack(Index factors) {
+    columns_ = leading() + factors;
+    const auto put = [&](ConstVectorRef column, Index at) {
+      parts_.kernel->pack(column.data(), at, columns_, scratch_.packed.data());
+    };
+    put(q_.mean, 0);
+    if (parts_.has_nuisance) put(q_.factors.topRows(coefficients_) * q_.factors.row(last()).transpose(), 1);
+    for (Index k = 0; k < factors; ++k) put(q_.factors.col(k).head(coefficients_), leading() + k);
+  }
+
+  /// add_variance(rows, lane): the variances' part that the factors' products do not give; finish(rows,
+  /// lane): what is made of the curvatures.
+  template <class AddVariance, class Finish>
+  void run(Workers& workers, Index step, AddVariance&& add_variance, Finish&& finish) {
+    const auto lane_work = [&](Index lane) {
+      const Range eights = piece(padded(rows()) / kPadding, scratch_.lanes, lane);
+      const Index end = std::min(eights.end * kPadding, rows());
+      for (Index row = eights.begin * kPadding; row < end; row += step) {
+        const RowSpan span{row, std::min(step, end - row)};
+        double* variance = scratch_.variance.col(lane).data();
+        predict(span, step, lane);
+        add_variance(span, variance);
+        differentiate(span, step, lane);
+        finish(span, lane);
+      }
+    };
+    workers.run(scratch_.lanes, lane_work);
+    for (Index lane = 1; lane < scratch_.lanes; ++lane) {
+      scratch_.products.col(0) += scratch_.products.col(lane);
+      scratch_.squares.col(0) += scratch_.squares.col(lane);
+      NuisanceSums& total = scratch_.sums.front();
+      const NuisanceSums& part = scratch_.sums[static_cast<std::size_t>(lane)];
+      total = {total.value + part.value, total.slope + part.slope, total.curvature + part.curvature};
+    }
+  }
+
+  /// X' times a column of the derivatives, after the pass.
+  void product(Index column, VectorRef out) const {
+    parts_.kernel->unpack(scratch_.products.col(0).data(), column, columns_, out.data());
+  }
+
+  /// All but the factors' products: value, gradient, and entries of the curvature beside the design's own
+  /// block.
+  double close(VectorRef gradient, SymmetricEntries& entries) const {
+    gradient.setZero();
+    product(0, gradient.head(coefficients_));
+    NuisanceSums sums = scratch_.sums.front();
+    double value = parts_.constant + sums.value;
+    if (parts_.has_nuisance) {
+      Vector cross(coefficients_);
+      product(1, cross);
+      const NuisanceSums prior = parts_.likelihood->nuisance_prior(own_);
+      value += prior.value;
+      gradient(last()) = sums.slope + prior.slope;
+      entries.push_back({last(), last(), sums.curvature + prior.curvature});
+      for (Index j = 0; j < coefficients_; ++j) entries.push_back({last(), j, cross(j)});
+    }
+    return value + parts_.prior->expect(q_, gradient, entries);
+  }
+
+ private:
+  /// Means, covariances with the nuisance coordinate, and the factors' part of the variances.
+  void predict(RowSpan span, Index step, Index lane) {
+    double* predictors = scratch_.predictors.col(lane).data();
+    double* variance = scratch_.variance.col(lane).data();
+    const Index filled = padded(span.count);
+    parts_.kernel->multiply({nullptr, span.first, span.count}, scratch_.packed.data(), columns_, predictors,
+                            step);
+    for (Index s = 0; s < columns_; ++s)
+      std::fill(predictors + s * step + span.count, predictors + s * step + filled, 0.0);
+    std::fill_n(variance, filled, 0.0);
+    for (Index s = leading(); s < columns_; ++s) {
+      const double* column = predictors + s * step;
+      for (Index i = 0; i < filled; ++i) variance[i] += column[i] * column[i];
+    }
+  }
+
+  /// Turns the block's predictors into derivatives, and adds their products with the rows.
+  void differentiate(RowSpan span, Index step, Index lane) {
+    const double* predictors = scratch_.predictors.col(lane).data();
+    double* derivatives = scratch_.derivatives.col(lane).data();
+    double* curvature = scratch_.curvature.col(lane).data();
+    const Index filled = padded(span.count);
+    const PredictorBlock block{parts_.response->data() + span.first,
+                               parts_.weight->data() + span.first,
+                               predictors,
+                               scratch_.variance.col(lane).data(),
+                               parts_.has_nuisance ? predictors + step : nullptr,
+                               filled};
+    const NuisanceSums sums =
+        parts_.likelihood->expect(block, own_, {derivatives, curvature, derivatives + step});
+    for (Index s = leading(); s < columns_; ++s)
+      for (Index i = 0; i < span.count; ++i)
+        derivatives[s * step + i] = curvature[i] * predictors[s * step + i];
+    parts_.kernel->accumulate({nullptr, span.first, span.count}, derivatives, step, columns_,
+                              scratch_.products.col(lane).data());
+    NuisanceSums& total = scratch_.sums[static_cast<std::size_t>(lane)];
+    total = {total.value + sums.value, total.slope + sums.slope, total.curvature + sums.curvature};
+  }
+
+  const RegressionParts& parts_;
+  const GaussianView& q_;
+  ExpectedScratch& scratch_;
+  Index coefficients_;
+  Index columns_ = 0;
+  NormalMarginal own_;
+};
+
+void add_entries(const SymmetricEntries& entries, const GaussianView& q, CurvatureProducts& curvature) {
+  for (const SymmetricEntry& e : entries) {
+    if (e.row == e.column) curvature.diagonal(e.row) += e.value;
+    for (Index k = 0; k < q.factors.cols(); ++k) {
+      curvature.times_factors(e.row, k) += e.value * q.factors(e.column, k);
+      if (e.row != e.column) curvature.times_factors(e.column, k) += e.value * q.factors(e.row, k);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Scratch> ExpectedRegression::make_scratch(Index factors) const {
+  return std::make_unique<ExpectedScratch>(factors + 2);
+}
+
+double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, CurvatureProducts& curvature,
+                                  Evaluation& evaluation) const {
+  auto& scratch = static_cast<ExpectedScratch&>(evaluation.scratch);
+  const DesignKernel& kernel = *parts_.kernel;
+  const Design& design = kernel.design();
+  const Index coefficients = design.cols();
+  const Index factors = q.factors.cols();
+  const Vector square =
+      q.residual_sd.size() > 0 ? Vector(q.residual_sd.head(coefficients).cwiseAbs2()) : Vector();
+  Pass pass(parts_, q, scratch);
+  scratch.prepare(lane_count(static_cast<double>(design.entries()), coefficients), kernel.block_rows(),
+                  kernel.packed_size(pass.leading() + factors), coefficients);
+  pass.pack(factors);
+  pass.run(
+      evaluation.workers, kernel.block_rows(),
+      [&](RowSpan span, double* variance) {
+        if (square.size() > 0) add_squares(design, span, square.data(), variance);
+      },
+      [&](RowSpan span, Index lane) {
+        add_weighted_squares(design, span, scratch.curvature.col(lane).data(),
+                             scratch.squares.col(lane).data());
+      });
+  curvature.times_factors.setZero(dimension(), factors);
+  curvature.diagonal.setZero(dimension());
+  for (Index k = 0; k < factors; ++k)
+    pass.product(pass.leading() + k, curvature.times_factors.col(k).head(coefficients));
+  curvature.diagonal.head(coefficients) = scratch.squares.col(0).head(coefficients);
+  SymmetricEntries entries;
+  const double value = pass.close(gradient, entries);
+  add_entries(entries, q, curvature);
+  return value;
+}
+
+double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Matrix& curvature,
+                                  Evaluation& evaluation) const {
+  auto& scratch = static_cast<ExpectedScratch&>(evaluation.scratch);
+  const DesignKernel& kernel = *parts_.kernel;
+  const Design& design = kernel.design();
+  const Index coefficients = design.cols();
+  const bool dense = q.residual_sd.size() == 0;
+  const Index factors = dense ? 0 : q.factors.cols();
+  const Vector square = dense ? Vector() : Vector(q.residual_sd.head(coefficients).cwiseAbs2());
+  const RowMatrix root = dense ? RowMatrix(q.factors.topRows(coefficients)) : RowMatrix();
+  Pass pass(parts_, q, scratch);
+  const Index step = std::max(kGramRows, kernel.block_rows());
+  scratch.prepare(gram_lanes(design), step, kernel.packed_size(pass.leading() + factors), coefficients);
+  scratch.gram.assign(static_cast<std::size_t>(scratch.lanes), Matrix::Zero(coefficients, coefficients));
+  pass.pack(factors);
+  pass.run(
+      evaluation.workers, step,
+      [&](RowSpan span, double* variance) {
+        if (!dense) return add_squares(design, span, square.data(), variance);
+        if (root.cols() > 0) add_variances(design, span, root, variance);
+      },
+      [&](RowSpan span, Index lane) {
+        add_gram(design, span, scratch.curvature.col(lane).data(),
+                 scratch.gram[static_cast<std::size_t>(lane)]);
+      });
+  curvature.setZero(dimension(), dimension());
+  for (const Matrix& gram : scratch.gram) curvature.topLeftCorner(coefficients, coefficients) += gram;
+  SymmetricEntries entries;
+  const double value = pass.close(gradient, entries);
+  for (const SymmetricEntry& e : entries)
+    curvature(std::max(e.row, e.column), std::min(e.row, e.column)) += e.value;
+  curvature.triangularView<Eigen::StrictlyUpper>() = curvature.transpose();
+  return value;
+}
+
+}  // namespace magva::detail

@@ -1,0 +1,179 @@
+#include "models/logistic_normal.hpp"
+
+#include <Eigen/Eigenvalues>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "core/vector_math.hpp"
+
+namespace magva::detail {
+
+namespace {
+
+/// sum_k weight_k f(+-node_k) for E f(z), z ~ N(0, 1): pairs of nodes, and no node at 0.
+struct PairRule {
+  double largest_sd;
+  std::vector<double> node;
+  std::vector<double> weight;
+};
+
+/// Gauss-Hermite with `nodes` nodes, an even number, by Golub and Welsch. The error for an integrand whose
+/// nearest poles are i pi away falls like nodes! (sd / pi)^(2 nodes).
+PairRule gauss_hermite(double largest_sd, Index nodes) {
+  Matrix jacobi = Matrix::Zero(nodes, nodes);
+  for (Index k = 1; k < nodes; ++k) jacobi(k, k - 1) = jacobi(k - 1, k) = std::sqrt(static_cast<double>(k));
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(jacobi);
+  PairRule rule{largest_sd, {}, {}};
+  for (Index k = nodes / 2; k < nodes; ++k) {
+    rule.node.push_back(eigen.eigenvalues()(k));
+    rule.weight.push_back(std::pow(eigen.eigenvectors()(0, k), 2));
+  }
+  return rule;
+}
+
+/// The midpoint rule. Poles at (-mean +- i pi) / sd leave an error of
+/// exp(-2 pi^2 / (sd spacing) + pi^2 / (2 sd^2)), here below exp(-28).
+PairRule midpoint(double largest_sd) {
+  constexpr double kReach = 7.6;
+  constexpr double kSquare = std::numbers::pi * std::numbers::pi;
+  const double spacing = std::min(.78, 2 * kSquare / (28 * largest_sd + .5 * kSquare / largest_sd));
+  PairRule rule{largest_sd, {}, {}};
+  double total = 0;
+  for (double z = .5 * spacing; z < kReach; z += spacing) {
+    rule.node.push_back(z);
+    rule.weight.push_back(std::exp(-.5 * z * z));
+    total += 2 * rule.weight.back();
+  }
+  for (double& weight : rule.weight) weight /= total;
+  return rule;
+}
+
+constexpr double kWide = 8;  // sd from which on the series is used
+
+const std::vector<PairRule>& rules() {
+  static const std::vector<PairRule> all = {
+      gauss_hermite(.07, 4), gauss_hermite(.3, 8), midpoint(.7), midpoint(1), midpoint(1.5),
+      midpoint(2),           midpoint(3),          midpoint(4),  midpoint(6), midpoint(kWide)};
+  return all;
+}
+
+/// 2 eta(2 k + 2) with Dirichlet's eta function: the 2k-th moment of log(1 + exp(-|x|)) over (2k)!.
+const std::array<double, 20>& series_moments() {
+  static const std::array<double, 20> all = [] {
+    std::array<double, 20> out{};
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      const double power = 2.0 * static_cast<double>(k) + 2.0;
+      double zeta = 0;
+      constexpr int kTerms = 40;
+      for (int n = 1; n < kTerms; ++n) zeta += std::pow(n, -power);
+      // Euler and Maclaurin's rest.
+      zeta += std::pow(kTerms, 1 - power) / (power - 1) + .5 * std::pow(kTerms, -power) +
+              power / 12 * std::pow(kTerms, -power - 1) -
+              power * (power + 1) * (power + 2) / 720 * std::pow(kTerms, -power - 3);
+      out[k] = 2 * (1 - std::pow(2, 1 - power)) * zeta;
+    }
+    return out;
+  }();
+  return all;
+}
+
+/// For wide normals: log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), of which the first part is closed and the
+/// second sees of the density p no more than its power series around 0, whose terms are moments times
+/// derivatives p^(j)(0) = p(0) He_j(mean / sd) / sd^j.
+LogisticNormal wide(double mean, double sd) {
+  const double u = mean / sd;
+  const double density = std::exp(-.5 * u * u) / std::sqrt(2 * std::numbers::pi);
+  const double below = .5 * std::erfc(-u / std::numbers::sqrt2);
+  const double p = density / sd;
+  LogisticNormal out{mean * below + sd * density, below, p};
+  double even = 1;
+  double odd = u / sd;
+  double j = 1;  // the order of `odd`
+  for (const double moment : series_moments()) {
+    const double next_even = (u * odd - j * even / sd) / sd;
+    out.value += moment * even * p;
+    out.slope -= moment * odd * p;
+    out.curvature += moment * next_even * p;
+    odd = (u * next_even - (j + 1) * odd / sd) / sd;
+    even = next_even;
+    j += 2;
+  }
+  return out;
+}
+
+struct PackMoments {
+  Pack value, slope, curvature;
+};
+
+PackMoments by_rule(const PairRule& rule, Pack mean, Pack sd) {
+  const Pack one = fill(1.0);
+  PackMoments sum{Pack{}, Pack{}, Pack{}};
+  for (std::size_t k = 0; k < rule.node.size(); ++k) {
+    const Pack shift = sd * rule.node[k];
+    const Pack x[2] = {mean - shift, mean + shift};
+    Pack e[2] = {-abs(x[0]), -abs(x[1])};
+    exp_each(e);
+    const Pack weight = fill(rule.weight[k]);
+    for (int side = 0; side < 2; ++side) {
+      const Pack u = one + e[side];
+      const Pack d = one / (u * (one + u));
+      const Pack inverse = d * (one + u);
+      const Pack value = max(x[side], Pack{}) + log1p_from(e[side] * (d * u));
+      sum.value = multiply_add(weight, value, sum.value);
+      sum.slope = multiply_add(weight, (x[side] > Pack{} ? one : e[side]) * inverse, sum.slope);
+      sum.curvature = multiply_add(weight, e[side] * inverse * inverse, sum.curvature);
+    }
+  }
+  return sum;
+}
+
+/// Which rule a pack needs depends on the widest of its normals.
+void pack_moments(const double* mean, const double* variance, double* value, double* slope,
+                  double* curvature) {
+  double sd[kWidth<Pack>];
+  double widest = 0;
+  bool any_narrow = false;
+  for (Index i = 0; i < kWidth<Pack>; ++i) {
+    sd[i] = std::sqrt(variance[i]);
+    if (!(sd[i] < kWide)) continue;
+    widest = std::max(widest, sd[i]);
+    any_narrow = true;
+  }
+  if (any_narrow) {
+    const auto rule = std::find_if(rules().begin(), rules().end() - 1,
+                                   [&](const PairRule& r) { return widest <= r.largest_sd; });
+    const PackMoments moments = by_rule(*rule, load(mean), load(sd));
+    store(value, moments.value);
+    store(slope, moments.slope);
+    store(curvature, moments.curvature);
+  }
+  for (Index i = 0; i < kWidth<Pack>; ++i) {
+    if (sd[i] < kWide) continue;
+    const LogisticNormal one = wide(mean[i], sd[i]);
+    value[i] = one.value;
+    slope[i] = one.slope;
+    curvature[i] = one.curvature;
+  }
+}
+
+}  // namespace
+
+void logistic_normal(const double* mean, const double* variance, Index count, double* value, double* slope,
+                     double* curvature) {
+  for (Index i = 0; i < count; i += kWidth<Pack>)
+    pack_moments(mean + i, variance + i, value + i, slope + i, curvature + i);
+}
+
+LogisticNormal logistic_normal(double mean, double variance) {
+  double means[kPadding], variances[kPadding], value[kPadding], slope[kPadding], curvature[kPadding];
+  std::fill_n(means, kPadding, mean);
+  std::fill_n(variances, kPadding, variance);
+  logistic_normal(means, variances, kPadding, value, slope, curvature);
+  return {value[0], slope[0], curvature[0]};
+}
+
+}  // namespace magva::detail
