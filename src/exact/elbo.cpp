@@ -29,7 +29,7 @@ double ExactElbo::low_rank(ConstVectorRef mean, ConstMatrixRef factors, ConstVec
   CurvatureProducts curvature;
   out.mean.resize(dimension());
   const double expectation = expected_.expect({mean, factors, residual_sd}, out.mean, curvature, evaluation);
-  const FactorMatrix sigma(factors, residual_sd.array().log());
+  const LowRankPlusDiagonal sigma(factors, residual_sd);
   out.factors = sigma.solve(factors) - curvature.times_factors;
   out.residual_sd = (sigma.inverse_diagonal() - curvature.diagonal).cwiseProduct(residual_sd);
   return with_entropy(expectation, sigma.log_determinant());
@@ -40,7 +40,7 @@ CurvedElbo ExactElbo::low_rank(ConstVectorRef mean, ConstMatrixRef factors, Cons
   CurvedElbo out{0, Vector(dimension()), Matrix()};
   const double expectation =
       expected_.expect({mean, factors, residual_sd}, out.gradient, out.curvature, evaluation);
-  const FactorMatrix sigma(factors, residual_sd.array().log());
+  const LowRankPlusDiagonal sigma(factors, residual_sd);
   out.elbo = with_entropy(expectation, sigma.log_determinant());
   return out;
 }

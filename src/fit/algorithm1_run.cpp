@@ -90,8 +90,10 @@ FitResult run_algorithm1(const Model& model, const Model& full, const FitOptions
   const FitEnding ending{fitted.stopped, std::move(fitted.stop_detail),
                          fitted.stopped == StopReason::kIterationLimit, false};
   Assessment assessment = assess(evaluator, fitted.posterior, ending,
-                                 {options.diagnostic_draws, options.seed,
-                                  options.quantities ? &*options.quantities : nullptr, std::nullopt});
+                                 {.draws = options.diagnostic_draws,
+                                  .seed = options.seed,
+                                  .quantities = options.quantities ? &*options.quantities : nullptr,
+                                  .estimate = std::nullopt});
   FitResult result = assessed(std::move(fitted.posterior), std::move(assessment));
   result.manifold = fitter.options().family;
   result.iterations = fitted.iterations;

@@ -197,8 +197,10 @@ class MinibatchRun {
     Choice best = choose(std::move(start), std::move(refined));
     Assessment assessment =
         assess(full_, best.posterior, ending_of(best.posterior),
-               {options_.diagnostic_draws, options_.seed,
-                options_.quantities ? &*options_.quantities : nullptr, std::move(best.estimate)});
+               {.draws = options_.diagnostic_draws,
+                .seed = options_.seed,
+                .quantities = options_.quantities ? &*options_.quantities : nullptr,
+                .estimate = std::move(best.estimate)});
     if (!best.improved)
       assessment.warn(
           WarningKind::kNoGain,
