@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "algorithm1/fitter.hpp"
-#include "fit/constants.hpp"
+#include "fit/runs.hpp"
 #include "magva/fit.hpp"
 #include "problems.hpp"
 
@@ -33,7 +33,7 @@ struct Tally {
 };
 
 double promise(Index m) {
-  return std::max(constants::kToleranceNats, constants::kToleranceShare * static_cast<double>(m));
+  return promised_nats(m);
 }
 
 /// The default run to its end.

@@ -10,10 +10,10 @@ namespace {
 constexpr double kTellEvery = .1;  // seconds
 }  // namespace
 
-Control::Control(const Limits& limits, const std::vector<Observer>& observers)
+Control::Control(const Limits& limits, const std::vector<Observer>& observers, Phase first)
     : limits_(limits),
       observers_(observers),
-      view_{Phase::kSearch, 0, 0, 0, std::numeric_limits<double>::quiet_NaN()} {}
+      view_{first, 0, 0, 0, std::numeric_limits<double>::quiet_NaN()} {}
 
 double Control::seconds_here() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
@@ -25,6 +25,10 @@ std::int64_t Control::evaluations() const { return static_cast<std::int64_t>(std
 void Control::enter(Phase phase) {
   view_.phase = phase;
   view_.iteration = 0;
+  try {
+    if (!stopped_) tell_observers();
+  } catch (const Stopped&) {  // whoever evaluates next is told
+  }
 }
 
 void Control::stop(StopReason reason, std::string detail) {
@@ -39,8 +43,8 @@ void Control::report(std::int64_t iteration, double elbo) {
   view_.elbo = elbo;
   if (!stopped_) tell_observers();
   check_time();
-  if (iteration >= limits_.iterations &&
-      (view_.phase == Phase::kRefinement || view_.phase == Phase::kIterations))
+  const bool refining = view_.phase == Phase::kComparison || view_.phase == Phase::kRefinement;
+  if (refining && iteration >= limits_.iterations)
     stop(StopReason::kIterationLimit, fmt::format("{} iterations were done without convergence", iteration));
 }
 
@@ -79,8 +83,8 @@ void Control::check_time() {
 }
 
 bool Control::begin_assessment(double hurried) {
-  enter(Phase::kAssessment);
   if (stopped_ && reason_ == StopReason::kIterationLimit) stopped_ = false;
+  enter(Phase::kAssessment);
   if (stopped_) granted_until_ = seconds_here() + hurried;
   return stopped_;
 }

@@ -17,17 +17,16 @@ struct Stopped {};
 struct Limits {
   double seconds = std::numeric_limits<double>::infinity();
   std::int64_t evaluations = std::numeric_limits<std::int64_t>::max();
-  std::int64_t iterations = std::numeric_limits<std::int64_t>::max();
+  std::int64_t iterations = std::numeric_limits<std::int64_t>::max();  ///< of a refinement
 };
 
 class Control {
  public:
   /// The observers must outlive this.
-  Control(const Limits& limits, const std::vector<Observer>& observers);
+  Control(const Limits& limits, const std::vector<Observer>& observers, Phase first = Phase::kSearch);
 
-  /// What the fit does from here on.
+  /// What the fit does from here on; tells the observers, and leaves it to the next call to end the fit.
   void enter(Phase phase);
-  Phase phase() const { return view_.phase; }
   /// An iteration of this phase is about to begin, or has ended; tells the observers.
   void report(std::int64_t iteration, double elbo);
   /// Before so many gradients are evaluated, which minibatches have as fractions.
@@ -50,7 +49,7 @@ class Control {
   double seconds_here() const;
   void tell_observers();
   void check_time();
-  void stop(StopReason reason, std::string detail);
+  [[noreturn]] void stop(StopReason reason, std::string detail);
 
   Limits limits_;
   const std::vector<Observer>& observers_;

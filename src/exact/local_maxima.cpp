@@ -73,7 +73,7 @@ std::vector<QuadraticFit> search_local_maxima(ConstMatrixRef precision, const Qu
   const QuadraticFitter fitter(precision);
   const FactorMoves moves(precision, seed);
   const Index rank = from.factors.cols();
-  std::vector<QuadraticFit> found{fitter.climb(from.factors, from.residual_sd)};
+  std::vector<QuadraticFit> found{fitter.maximize_from(from.factors, from.residual_sd)};
   const std::size_t rounds = batch_count(precision.rows(), rank);
   const std::size_t patience = std::max(kFewestWaited, rounds / 2);
   std::size_t waited = 0;
@@ -86,8 +86,8 @@ std::vector<QuadraticFit> search_local_maxima(ConstMatrixRef precision, const Qu
       if (round == 0 && task == 0)
         out = fitter.fit(rank);
       else
-        out = fitter.climb(round == 0 ? moves.random(rank, number) : moves.move(best.factors, number),
-                           moves.conditional_sd());
+        out = fitter.maximize_from(round == 0 ? moves.random(rank, number) : moves.move(best.factors, number),
+                                   moves.conditional_sd());
     });
     for (QuadraticFit& fit : batch) found.push_back(std::move(fit));
     keep_distinct(found);

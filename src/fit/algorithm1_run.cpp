@@ -79,8 +79,7 @@ FitterOptions fitter_options(const FitOptions& options, int threads) {
 FitResult run_algorithm1(const Model& model, const Model& full, const FitOptions& options,
                          const std::vector<Observer>& observers) {
   const int threads = choose_threads(options.threads, model);
-  Control control({.seconds = options.time_limit}, observers);
-  control.enter(Phase::kIterations);
+  Control control({.seconds = options.time_limit}, observers, Phase::kIterations);
   Fitter fitter = make_fitter(model, options, threads);
   if (options.checkpoint && options.checkpoint->resume) control.add_earlier_seconds(fitter.seconds());
   Checkpoints checkpoints(options.checkpoint, fitter);

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/elbo.hpp"
-#include "fit/constants.hpp"
 #include "fit/runs.hpp"
 #include "magva/error.hpp"
 
@@ -14,26 +13,50 @@ namespace magva {
 
 namespace {
 
+/// Gradients before the fit gives up: so many, and so many a parameter.
+constexpr std::int64_t kEvaluations = 1'000'000;
+constexpr std::int64_t kEvaluationsPerParameter = 600;
+/// What 'converged' promises: within this many nats of the family's best, or this many a parameter, if more.
+constexpr double kToleranceNats = .1;
+constexpr double kToleranceShare = .002;
+/// Iterations of each of several candidates before the best is chosen, and draws for the ELBO by which they
+/// are compared.
+constexpr int kRaceIterations = 24;
+constexpr Index kRaceDraws = 400;
+/// A candidate within so many nats of the best is refined to the end, for so many iterations at most: it may
+/// be another mode.
+constexpr double kRivalNats = 6;
+constexpr int kRivalIterations = 400;
+/// Two Gaussians are different modes where a mean differs by this many sds of both.
+constexpr double kModesApart = 3;
+/// Their masses differ by a factor exp(kModeNats) where the smaller mode is not worth a warning.
+constexpr double kModeNats = 4;
+/// How often a converged fit may move to other factors, and draws by which two of them are compared, the same
+/// for both.
+constexpr int kMostAlternatives = 3;
+constexpr Index kAlternativeDraws = 4000;
+/// A posterior sd that grows past this many times its scale at the start has no bound.
+constexpr double kRunawayGrowth = 1e4;
+
 // Refinements of different candidates draw different noise; the winner's is the seed's own.
 std::uint64_t candidate_seed(std::uint64_t seed, std::size_t candidate) {
   return seed ^ (static_cast<std::uint64_t>(candidate) << 56U);
 }
 
 // Whether the two put their mass in different places: some mean differs by several sds of both.
-bool apart(const Gaussian& a, const Gaussian& b) {
-  return ((a.mean() - b.mean()).cwiseAbs().cwiseQuotient(a.sd().cwiseMax(b.sd()))).maxCoeff() >
-         constants::kModesApart;
+bool different_modes(const Gaussian& a, const Gaussian& b) {
+  return ((a.mean() - b.mean()).cwiseAbs().cwiseQuotient(a.sd().cwiseMax(b.sd()))).maxCoeff() > kModesApart;
 }
 
 }  // namespace
 
 std::int64_t FitOptions::evaluation_limit(Index dimension) const {
   if (max_evaluations > 0) return max_evaluations;
-  return constants::kEvaluations + constants::kEvaluationsPerParameter * dimension;
+  return kEvaluations + kEvaluationsPerParameter * dimension;
 }
 
 double promised_nats(Index dimension) {
-  return std::max(constants::kToleranceNats, constants::kToleranceShare * static_cast<double>(dimension));
+  return std::max(kToleranceNats, kToleranceShare * static_cast<double>(dimension));
 }
 
 DefaultRun::DefaultRun(const Model& model, const FitOptions& options, const std::vector<Observer>& observers)
@@ -50,78 +73,119 @@ void DefaultRun::stop(StopReason reason, std::string detail) {
   stop_detail_ = std::move(detail);
 }
 
-Refinement DefaultRun::race(std::vector<Candidate> candidates) {
-  std::vector<Refinement> runners;
+FitResult DefaultRun::run() {
+  try {
+    run_stages();
+  } catch (const Stopped&) {
+    std::string detail = control_.detail();
+    if (best_ && best_->iterations() > 0) detail += "; " + best_->describe_window();
+    stop(control_.reason(), std::move(detail));
+  }
+  evaluations_ = exact_fits_.empty() ? evaluator_.evaluations() : control_.evaluations();
+  rejected_ = evaluator_.rejected();
+  return exact_fits_.empty() ? assess_result() : assess_exact();
+}
+
+void DefaultRun::run_stages() {
+  const std::vector<Vector> points = first_points();
+  if (const ExpectedLogDensity* expected = exact_expectations()) return fit_exactly(*expected, points);
+  const std::vector<Candidate> candidates = search(points);
+  control_.enter(Phase::kCurvature);
+  shape_ = choose_shape(evaluator_, candidates.front(), options_.rank, options_.seed);
+  best_ = start_refinement(candidates);
+  refine();
+  try_other_factors();
+}
+
+std::vector<Vector> DefaultRun::first_points() {
+  const Vector first = options_.init.value_or(model_.start());
+  candidate_ = Candidate{{first, Vector::Zero(first.size()), 0}, std::nullopt, false, 0};
+  std::vector<Vector> points = start_points(evaluator_, first, options_.starts, options_.seed);
+  if (is_stochastic(evaluator_, points.front()))
+    throw UsageError(
+        "the log density differs between two evaluations at one point, so that a fit cannot tell when it "
+        "has converged: give it the model on all rows, or a Minibatch");
+  return points;
+}
+
+std::vector<Candidate> DefaultRun::search(const std::vector<Vector>& points) {
+  SearchResult found = find_candidates(evaluator_, points, options_.seed);
+  candidate_ = found.candidates.front();
+  reports_ = std::move(found.reports);
+  return std::move(found.candidates);
+}
+
+Refinement DefaultRun::start_refinement(const std::vector<Candidate>& candidates) {
   control_.enter(Phase::kQuadratic);
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    auto covariance = start_covariance(candidates[i]);
-    fit_scale(candidates[i].centre.theta, *covariance);
-    runners.emplace_back(evaluator_, candidates[i].centre.theta, std::move(covariance),
-                         candidate_seed(options_.seed, i), promised_nats(model_.dimension()));
+  std::vector<Refinement> runners;
+  try {
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      runners.emplace_back(evaluator_, make_start(evaluator_, candidates[i], shape_, options_.seed),
+                           candidate_seed(options_.seed, i), promised_nats(model_.dimension()));
+  } catch (const Stopped&) {
+    if (runners.empty()) throw;
   }
   if (runners.size() == 1) return std::move(runners.front());
+  return compare(std::move(runners), candidates);
+}
+
+Refinement DefaultRun::compare(std::vector<Refinement> runners, const std::vector<Candidate>& candidates) {
   control_.enter(Phase::kComparison);
   std::vector<double> elbo(runners.size(), -std::numeric_limits<double>::infinity());
   try {
     for (std::size_t i = 0; i < runners.size(); ++i) {
-      for (int k = 0; k < constants::kRaceIterations && runners[i].status() == RefinementStatus::kRunning;
-           ++k) {
+      for (int k = 0; k < kRaceIterations && runners[i].status() == RefinementStatus::kRunning; ++k) {
         control_.report(k, runners[i].elbo());
         runners[i].step();
       }
       if (runners[i].status() != RefinementStatus::kDiverged)
-        elbo[i] =
-            estimate_elbo(evaluator_, runners[i].posterior(), constants::kRaceDraws, options_.seed).elbo;
+        elbo[i] = estimate_elbo(evaluator_, runners[i].posterior(), kRaceDraws, options_.seed).elbo;
       reports_[candidates[i].search].elbo = elbo[i];
     }
   } catch (const Stopped&) {  // the best of those that were seen
   }
   const auto best = static_cast<std::size_t>(std::max_element(elbo.begin(), elbo.end()) - elbo.begin());
   for (std::size_t i = 0; i < runners.size(); ++i)
-    if (i != best && elbo[i] > elbo[best] - constants::kRivalNats) rivals_.push_back(std::move(runners[i]));
+    if (i != best && elbo[i] > elbo[best] - kRivalNats) rivals_.push_back(std::move(runners[i]));
   return std::move(runners[best]);
+}
+
+void DefaultRun::refine() {
+  control_.enter(Phase::kRefinement);
+  first_sd_ = best_->posterior().sd();
+  while (best_->status() == RefinementStatus::kRunning) {
+    control_.report(best_->iterations(), best_->elbo());
+    best_->step();
+    if (best_->iterations() % kWindow == 0 && ran_away(best_->posterior())) return;
+  }
+  stop(best_->status() == RefinementStatus::kConverged ? StopReason::kConverged : StopReason::kDiverged,
+       best_->stop_detail());
 }
 
 // A posterior without bound shows in sds that grow and grow.
 bool DefaultRun::ran_away(const Gaussian& q) {
   const Vector growth = q.sd().cwiseQuotient(first_sd_);
   Index worst = 0;
-  if (!(growth.maxCoeff(&worst) > constants::kRunawayGrowth)) return false;
+  if (!(growth.maxCoeff(&worst) > kRunawayGrowth)) return false;
   stop(StopReason::kDiverged,
        fmt::format("the sd of {} has grown to {:.3g} and keeps growing: the posterior has no bound there",
                    model_.parameter_name(worst), q.sd()(worst)));
   return true;
 }
 
-void DefaultRun::refine(Refinement& refinement) {
-  control_.enter(Phase::kRefinement);
-  try {
-    while (refinement.status() == RefinementStatus::kRunning) {
-      control_.report(refinement.iterations(), refinement.elbo());
-      refinement.step();
-      if (refinement.iterations() % constants::kWindow == 0 && ran_away(refinement.posterior())) return;
-    }
-  } catch (const Stopped&) {
-    stop(control_.reason(), control_.detail() + "; " + refinement.describe_window());
-    throw;
-  }
-  stop(refinement.status() == RefinementStatus::kConverged ? StopReason::kConverged : StopReason::kDiverged,
-       refinement.stop_detail());
-}
-
-void DefaultRun::try_other_factors(Refinement& best) {
-  if (stopped_ != StopReason::kConverged || rank_ == 0 || rank_ >= model_.dimension()) return;
+void DefaultRun::try_other_factors() {
+  const Index rank = shape_.choice.rank;
+  if (stopped_ != StopReason::kConverged || rank == 0 || rank >= model_.dimension()) return;
+  control_.enter(Phase::kAlternatives);
   const auto elbo_of = [&](const Refinement& of) {
-    const ElboEstimate estimate =
-        estimate_elbo(evaluator_, of.posterior(), constants::kAlternativeDraws, options_.seed);
+    const ElboEstimate estimate = estimate_elbo(evaluator_, of.posterior(), kAlternativeDraws, options_.seed);
     control_.poll();  // what only some of the draws say is no comparison
     return estimate.elbo;
   };
-  control_.enter(Phase::kAlternatives);
-  double elbo = elbo_of(best);
-  const std::int64_t patience = 2 * best.iterations();
-  for (int k = 0; k < constants::kMostAlternatives; ++k) {
-    auto other = best.alternative();
+  double elbo = elbo_of(*best_);
+  const std::int64_t patience = 2 * best_->iterations();
+  for (int k = 0; k < kMostAlternatives; ++k) {
+    auto other = best_->alternative();
     if (!other) return;
     while (other->status() == RefinementStatus::kRunning && other->iterations() < patience) {
       control_.report(other->iterations(), other->elbo());
@@ -130,33 +194,33 @@ void DefaultRun::try_other_factors(Refinement& best) {
     const double found = elbo_of(*other);
     if (!(found > elbo)) return;
     elbo = found;
-    best = std::move(*other);
-    if (best.status() != RefinementStatus::kConverged) {
+    best_ = std::move(*other);
+    if (best_->status() != RefinementStatus::kConverged) {
       // What promised more has not been seen to its end.
       stop(StopReason::kIterationLimit,
            "other factors promised more than those that had converged, and did not converge in twice as many "
            "iterations");
       return;
     }
-    stop_detail_ = best.stop_detail();
+    stop_detail_ = best_->stop_detail();
   }
 }
 
 // A start that ended elsewhere with nearly as much mass is another mode, which one Gaussian cannot show.
 void DefaultRun::compare_with_rivals(const Gaussian& best, Assessment& assessment) {
   for (Refinement& rival : rivals_) {
-    for (int k = 0; k < constants::kRivalIterations && rival.status() == RefinementStatus::kRunning; ++k) {
-      if (!apart(rival.posterior(), best)) break;
+    for (int k = 0; k < kRivalIterations && rival.status() == RefinementStatus::kRunning; ++k) {
+      if (!different_modes(rival.posterior(), best)) break;
       rival.step();
     }
     const Gaussian other = rival.posterior();
-    if (rival.status() == RefinementStatus::kDiverged || !apart(other, best)) continue;
-    const double elbo = estimate_elbo(evaluator_, other, constants::kRaceDraws, options_.seed).elbo;
-    if (elbo < assessment.elbo - constants::kModeNats) continue;
+    if (rival.status() == RefinementStatus::kDiverged || !different_modes(other, best)) continue;
+    const double elbo = estimate_elbo(evaluator_, other, kRaceDraws, options_.seed).elbo;
+    if (elbo < assessment.elbo - kModeNats) continue;
     return warn_of_mode(best, other, elbo, assessment);
   }
   for (const ExactFit& fit : exact_fits_)
-    if (apart(fit.posterior, best) && fit.elbo >= assessment.elbo - constants::kModeNats)
+    if (different_modes(fit.posterior, best) && fit.elbo >= assessment.elbo - kModeNats)
       return warn_of_mode(best, fit.posterior, fit.elbo, assessment);
 }
 
@@ -166,13 +230,23 @@ void DefaultRun::warn_of_mode(const Gaussian& best, const Gaussian& other, doubl
   (other.mean() - best.mean()).cwiseAbs().cwiseQuotient(best.sd().cwiseMax(other.sd())).maxCoeff(&worst);
   assessment.distrust(
       WarningKind::kSeveralModes,
-      fmt::format(
-          "starts disagree: another one ends at ELBO {:.2f} (this one: {:.2f}) with {} = {:.3g} "
-          "instead of {:.3g}, so that the posterior has several modes, of which this Gaussian shows one",
-          elbo, assessment.elbo, model_.parameter_name(worst), other.mean()(worst), best.mean()(worst)));
+      fmt::format("starts disagree: another one ends at ELBO {:.2f} (this one: {:.2f}) with {} = {:.3g} "
+                  "instead of {:.3g}, so that the posterior has several modes, of which this Gaussian "
+                  "shows one",
+                  elbo, assessment.elbo, model_.parameter_name(worst), other.mean()(worst),
+                  best.mean()(worst)));
 }
 
-FitResult DefaultRun::finish(const Gaussian& q, std::int64_t iterations) {
+Gaussian DefaultRun::posterior() const {
+  if (best_) return best_->posterior();
+  const Vector& mean = candidate_->centre.theta;
+  Vector sd = Vector::Constant(mean.size(), kBlindSd);
+  if (candidate_->curvature) sd = candidate_->curvature->diagonal().cwiseSqrt().cwiseInverse();
+  return Gaussian::low_rank(mean, Matrix(mean.size(), 0), std::move(sd));
+}
+
+FitResult DefaultRun::assess_result() {
+  const Gaussian q = posterior();
   const FitEnding ending{stopped_, stop_detail_, stopped_ == StopReason::kConverged, true};
   return report(q,
                 assess(evaluator_, q, ending,
@@ -180,7 +254,7 @@ FitResult DefaultRun::finish(const Gaussian& q, std::int64_t iterations) {
                         .seed = options_.seed,
                         .quantities = options_.quantities ? &*options_.quantities : nullptr,
                         .estimate = std::nullopt}),
-                iterations);
+                best_ ? best_->iterations() : 0);
 }
 
 FitResult DefaultRun::report(const Gaussian& q, Assessment assessment, std::int64_t iterations) {
@@ -189,43 +263,13 @@ FitResult DefaultRun::report(const Gaussian& q, Assessment assessment, std::int6
   } catch (const Stopped&) {  // there was no time for it
   }
   FitResult result = assessed(q, std::move(assessment));
-  result.rank_path = std::move(rank_path_);
+  result.rank_path = std::move(shape_.choice.path);
   result.starts = std::move(reports_);
   result.iterations = iterations;
   result.gradient_evaluations = evaluations_;
   result.rejected_draws = rejected_;
   result.seconds = control_.seconds();
   return result;
-}
-
-FitResult DefaultRun::run() {
-  const Vector first = options_.init.value_or(model_.start());
-  fallback_ =
-      Gaussian::low_rank(first, Matrix(first.size(), 0), Vector::Constant(first.size(), constants::kBlindSd));
-  std::optional<Refinement> best;
-  try {
-    const std::vector<Vector> points = start_points(evaluator_, first, options_.starts, options_.seed);
-    if (is_stochastic(evaluator_, points.front()))
-      throw UsageError(
-          "the log density differs between two evaluations at one point, so that a fit cannot tell when it "
-          "has converged: give it the model on all rows, or a Minibatch");
-    if (const ExpectedLogDensity* expected = exact_expectations()) {
-      fit_exactly(*expected, points);
-    } else {
-      best = race(find_candidates(points));
-      first_sd_ = best->posterior().sd();
-      refine(*best);
-      try_other_factors(*best);
-    }
-  } catch (const Stopped&) {
-    if (stop_detail_.empty() || stopped_ == StopReason::kConverged)
-      stop(control_.reason(), control_.detail());
-  }
-  evaluations_ = exact_fits_.empty() ? evaluator_.evaluations() : control_.evaluations();
-  rejected_ = evaluator_.rejected();
-  if (!exact_fits_.empty()) return finish_exact();
-  if (best) return finish(best->posterior(), best->iterations());
-  return finish(*fallback_, 0);
 }
 
 FitResult run_default(const Model& model, const FitOptions& options, const std::vector<Observer>& observers) {

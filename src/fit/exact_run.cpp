@@ -9,7 +9,6 @@
 
 #include "core/elbo.hpp"
 #include "exact/low_rank.hpp"
-#include "fit/constants.hpp"
 #include "fit/default_run.hpp"
 #include "search/quadratic_fit.hpp"
 
@@ -46,13 +45,16 @@ const ExpectedLogDensity* DefaultRun::exact_expectations() const {
 std::vector<Candidate> DefaultRun::exact_candidates(ExactElbo& elbo, const std::vector<Vector>& points,
                                                     const ExactObserver& go_on) {
   const Index m = model_.dimension();
-  if (!elbo.expected().log_concave()) return find_candidates(points);
-  if (m > constants::kDenseDimension) return find_candidates({points.front()});
-  const bool full_rank = options_.rank ? *options_.rank >= m : m <= constants::kFullRankDimension;
+  if (!elbo.expected().log_concave() || m > kDenseDimension) {
+    auto found = search(
+        m > kDenseDimension && elbo.expected().log_concave() ? std::vector<Vector>{points.front()} : points);
+    shape_ = choose_shape(evaluator_, found.front(), options_.rank, options_.seed);
+    return found;
+  }
+  const bool full_rank = options_.rank ? *options_.rank >= m : m <= kFullRankDimension;
   control_.enter(Phase::kSearch);
   if (full_rank) {  // its Newton steps need no mode
-    rank_ = m;
-    rank_path_ = {{m, std::numeric_limits<double>::quiet_NaN()}};
+    shape_.choice = {m, {{m, std::numeric_limits<double>::quiet_NaN()}}};
     reports_.push_back(
         {std::numeric_limits<double>::quiet_NaN(), true, std::numeric_limits<double>::quiet_NaN()});
     return {{{points.front(), Vector::Zero(m), 0}, std::nullopt, false, 0}};
@@ -63,14 +65,15 @@ std::vector<Candidate> DefaultRun::exact_candidates(ExactElbo& elbo, const std::
                       std::move(mode.curvature),
                       mode.converged,
                       0};
-  settle_rank(candidate);
+  shape_ = choose_shape(evaluator_, candidate, options_.rank, options_.seed);
   return {std::move(candidate)};
 }
 
 void DefaultRun::fit_exactly_from(ExactElbo& elbo, const Candidate& candidate, const ExactObserver& go_on) {
   const Index m = model_.dimension();
   const Vector& mean = candidate.centre.theta;
-  if (rank_ >= m) {
+  const Index rank = shape_.choice.rank;
+  if (rank >= m) {
     const FullRankFit fit = fit_full_rank(elbo, mean, go_on);
     exact_fits_.push_back({full_rank_gaussian(fit), fit.elbo, fit.stop});
     return;
@@ -78,18 +81,19 @@ void DefaultRun::fit_exactly_from(ExactElbo& elbo, const Candidate& candidate, c
   LowRankPoint start{mean, Matrix(m, 0), Vector()};
   AscentScales scales{Vector(), candidate.curvature};
   if (candidate.curvature) {
-    const QuadraticFitter fitter(*candidate.curvature);
+    const QuadraticFitter fitter(*candidate.curvature, &control_);
     scales.conditional_sd = candidate.curvature->diagonal().cwiseSqrt().cwiseInverse();
     start.residual_sd = scales.conditional_sd;
-    if (rank_ > 0 && m > kQuadraticDimension) {
-      start.factors = fitter.eigenvectors(scales.conditional_sd, rank_);
-    } else if (rank_ > 0) {
-      QuadraticFit fit = fitter.fit(rank_);
+    if (rank > 0 && m > kQuadraticDimension) {
+      start.factors = fitter.eigenvectors(scales.conditional_sd, rank);
+    } else if (rank > 0) {
+      QuadraticFit fit = fitter.fit(rank);
       start.factors = std::move(fit.factors);
       start.residual_sd = std::move(fit.residual_sd);
     }
   } else {
-    const Gaussian q = start_covariance(candidate)->gaussian(mean);
+    const Gaussian q =
+        quadratic_start(evaluator_, candidate, shape_, options_.seed).covariance->gaussian(mean);
     start.factors = q.factors();
     start.residual_sd = q.residual_sd();
     scales.conditional_sd = q.residual_sd();
@@ -129,7 +133,7 @@ void DefaultRun::fit_exactly(const ExpectedLogDensity& expected, const std::vect
     stop(best.converged ? StopReason::kConverged : StopReason::kIterationLimit, describe_stop(best));
 }
 
-FitResult DefaultRun::finish_exact() {
+FitResult DefaultRun::assess_exact() {
   const ExactFit& best = exact_fits_.front();
   AssessmentOptions options{.draws = std::min(options_.diagnostic_draws, kMostDraws),
                             .seed = options_.seed,

@@ -188,19 +188,19 @@ class MinibatchRun {
     control_.enter(Phase::kAssessment);
     ElboEstimate before = estimate_elbo(full_, start, options_.diagnostic_draws, options_.seed + 1);
     ElboEstimate after = estimate_elbo(full_, refined, options_.diagnostic_draws, options_.seed + 1);
-    if (after.elbo > before.elbo || control_.stopped()) return {std::move(refined), std::move(after), true};
+    if (control_.stopped()) return {std::move(refined), std::nullopt, true};
+    if (after.elbo > before.elbo) return {std::move(refined), std::move(after), true};
     return {std::move(start), std::move(before), false};
   }
 
   FitResult finish(FitResult sample, Gaussian start, Gaussian refined) {
     const std::int64_t spent = control_.evaluations();
     Choice best = choose(std::move(start), std::move(refined));
-    Assessment assessment =
-        assess(full_, best.posterior, ending_of(best.posterior),
-               {.draws = options_.diagnostic_draws,
-                .seed = options_.seed,
-                .quantities = options_.quantities ? &*options_.quantities : nullptr,
-                .estimate = std::move(best.estimate)});
+    Assessment assessment = assess(full_, best.posterior, ending_of(best.posterior),
+                                   {.draws = options_.diagnostic_draws,
+                                    .seed = options_.seed,
+                                    .quantities = options_.quantities ? &*options_.quantities : nullptr,
+                                    .estimate = std::move(best.estimate)});
     if (!best.improved)
       assessment.warn(
           WarningKind::kNoGain,

@@ -5,19 +5,37 @@
 #include <limits>
 #include <numbers>
 
-#include "fit/constants.hpp"
 #include "refine/refinement_state.hpp"
 
 namespace magva {
 
 namespace {
 
+/// Draws, the same for both, with which a point ahead is compared with the averaged iterates.
+constexpr Index kFewestProbeDraws = 100;
+constexpr Index kMostProbeDraws = 2000;
+/// Numbers of such draws that are held at a time.
+constexpr Index kProbeNumbers = 1 << 22;
+/// How far ahead, in distances between the averages of two epochs, points are tried.
+constexpr double kFurthestProbe = 128;
+/// Shares of the tolerance: a point ahead that is better by this is taken; the noise of the averaged
+/// iterates, the signal that is left (with two standard errors) and the drift between epochs must be below
+/// these.
+constexpr double kProbeShare = .1;
+constexpr double kFloorShare = .2;
+constexpr double kSignalShare = .2;
+constexpr double kDriftShare = .5;
+/// The same for the signal of the blocks that the covariance's steps leave out where m is large.
+constexpr double kUnseenShare = .5;
+/// Drift that the noise of two averages explains, in units of that noise.
+constexpr double kDriftNoise = 3;
+
 /// log h - log q at the probes' draws of the given Gaussian, one number a draw, but for a constant. In
 /// blocks: all draws at once would be too many numbers where m is large.
 Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& covariance,
                    const ProbeDraws& draws) {
   const Index m = mean.size();
-  const Index block = std::max<Index>(1, constants::kProbeNumbers / covariance.noise_size());
+  const Index block = std::max<Index>(1, kProbeNumbers / covariance.noise_size());
   Vector out(draws.count);
   for (Index first = 0; first < draws.count; first += block) {
     const Index count = std::min(block, draws.count - first);
@@ -57,19 +75,20 @@ std::unique_ptr<Covariance> Refinement::State::at(const Iterate& iterate) const 
 
 ProbeDraws Refinement::State::probe_draws() const {
   return {Noise(seed, NoiseStream::kEvaluation), static_cast<std::uint64_t>(iteration),
-          std::clamp<Index>(2 * pairs, constants::kFewestProbeDraws, constants::kMostProbeDraws)};
+          std::clamp<Index>(2 * pairs, kFewestProbeDraws, kMostProbeDraws)};
 }
 
 bool Refinement::State::try_alternative(const Iterate& base) {
   const auto here = at(base);
-  const auto other = here->alternative(constants::kAlternativePromise * tolerance);
+  if (!curvature) return false;
+  const auto other =
+      curvature->alternative(*here->low_rank(), kAlternativePromise * tolerance, evaluator.control());
   const auto there = other ? at({base.mean, *other}) : nullptr;
   if (there == nullptr) return false;
   const ProbeDraws draws = probe_draws();
   const Comparison found = compare(log_weights(evaluator, base.mean, *there, draws),
                                    log_weights(evaluator, base.mean, *here, draws));
-  if (!(found.difference > constants::kProbeShare * tolerance && found.difference > 2 * found.se))
-    return false;
+  if (!(found.difference > kProbeShare * tolerance && found.difference > 2 * found.se)) return false;
   mean = base.mean;
   covariance->assign(*other);
   return true;
@@ -82,7 +101,7 @@ bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
   bool better = false;
   Vector best = now;
   double ahead = 1;
-  while (ahead <= constants::kFurthestProbe) {
+  while (ahead <= kFurthestProbe) {
     Iterate there{base.mean + ahead * (base.mean - from.mean),
                   combine(1 + ahead, base.covariance, -ahead, from.covariance)};
     const auto candidate = at(there);
@@ -91,7 +110,7 @@ bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
     const Comparison step = compare(value, best);
     if (!(step.difference > 0)) break;
     const Comparison all = compare(value, now);
-    if (all.difference > constants::kProbeShare * tolerance && all.difference > 2 * all.se) {
+    if (all.difference > kProbeShare * tolerance && all.difference > 2 * all.se) {
       mean = there.mean;
       covariance->assign(there.covariance);
       better = true;
@@ -117,12 +136,11 @@ void Refinement::State::end_epoch() {
   const auto before = previous.mean.size() > 0 ? at(previous) : nullptr;
   if (here && before) moved = probe_ahead({previous.mean, before->coordinates(&now.covariance)}, now);
   if (here && !moved) moved = try_alternative(now);
-  const bool calm = floor < constants::kFloorShare * tolerance &&
-                    signal + 2 * se < constants::kSignalShare * tolerance &&
-                    unseen.signal + 2 * unseen.signal_se < constants::kUnseenShare * tolerance;
+  const bool calm = floor < kFloorShare * tolerance && signal + 2 * se < kSignalShare * tolerance &&
+                    unseen.signal + 2 * unseen.signal_se < kUnseenShare * tolerance;
   if (calm && !moved && here && before) {
     const double drift = kl_divergence(here->gaussian(now.mean), before->gaussian(previous.mean));
-    if (drift < constants::kDriftShare * tolerance + constants::kDriftNoise * (floor + previous_floor)) {
+    if (drift < kDriftShare * tolerance + kDriftNoise * (floor + previous_floor)) {
       status = RefinementStatus::kConverged;
       stop_detail = fmt::format(
           "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs "

@@ -2,24 +2,24 @@
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>
 
-#include "fit/constants.hpp"
 #include "magva/error.hpp"
 #include "refine/covariance.hpp"
 
 namespace magva {
 
-double inner(const Tangent& differential, const Tangent& direction) {
+double inner(const CovarianceTangent& differential, const CovarianceTangent& direction) {
   double sum = differential.factors.cwiseProduct(direction.factors).sum();
   if (differential.scales.size() > 0) sum += differential.scales.dot(direction.scales);
   return sum;
 }
 
-Tangent combine(double a, const Tangent& x, double b, const Tangent& y) {
+CovarianceTangent combine(double a, const CovarianceTangent& x, double b, const CovarianceTangent& y) {
   return {a * x.factors + b * y.factors, a * x.scales + b * y.scales};
 }
 
 namespace {
 
+/// Sigma = R R'. Residuals live in the frame of R, where the posterior that q equals has none.
 class FullRankCovariance final : public Covariance {
  public:
   explicit FullRankCovariance(Matrix root) : root_(std::move(root)) { refresh(); }
@@ -30,27 +30,30 @@ class FullRankCovariance final : public Covariance {
 
   void draw(PairBatch& batch) const override {
     batch.deviation.noalias() = root_ * batch.noise;
-    batch.solved =
-        batch.noise;  // Sigma^-1 delta = R'^-1 z is never needed itself: residuals live in the frame of R
+    batch.precision_times_delta = batch.noise;  // Sigma^-1 delta = R'^-1 z itself is never needed
   }
 
-  Vector mean_step(ConstVectorRef gradient) const override { return root_ * (root_.transpose() * gradient); }
+  Vector times(ConstVectorRef v) const override { return root_ * (root_.transpose() * v); }
 
   // sym E[(R' g + z) z'] / 2: zero for every single pair where the posterior is Gaussian and q equals it.
-  Tangent differential(const PairBatch& batch, Index first, Index count) const override {
-    const auto z = batch.noise.middleCols(first, count);
-    const Matrix residual = root_.transpose() * batch.odd.middleCols(first, count) + z;
-    const Matrix product = residual * z.transpose() / static_cast<double>(count);
+  CovarianceTangent differential(const PairBatch& batch, PairRange pairs,
+                                 const ExpectedCurvature*) const override {
+    const auto z = batch.noise.middleCols(pairs.first, pairs.count);
+    const Matrix residual =
+        root_.transpose() * batch.half_difference.middleCols(pairs.first, pairs.count) + z;
+    const Matrix product = residual * z.transpose() / static_cast<double>(pairs.count);
     return {.25 * (product + product.transpose()), Vector()};
   }
 
-  Tangent natural(const Tangent& differential) const override { return {2 * differential.factors, Vector()}; }
+  CovarianceTangent natural_gradient(const CovarianceTangent& differential,
+                                     const ExpectedCurvature*) const override {
+    return {2 * differential.factors, Vector()};
+  }
 
-  void move(const Tangent& direction, double step) override {
+  void move(const CovarianceTangent& direction, double step) override {
     const Eigen::SelfAdjointEigenSolver<Matrix> eigen(direction.factors);
-    const Vector growth = (step * eigen.eigenvalues())
-                              .cwiseMax(-constants::kLargestScaleStep)
-                              .cwiseMin(constants::kLargestScaleStep);
+    const Vector growth =
+        (step * eigen.eigenvalues()).cwiseMax(-kLargestScaleStep).cwiseMin(kLargestScaleStep);
     const Matrix turned = root_ * eigen.eigenvectors();
     root_.noalias() =
         turned * (.5 * growth).array().exp().matrix().asDiagonal() * eigen.eigenvectors().transpose();
@@ -62,9 +65,11 @@ class FullRankCovariance final : public Covariance {
     refresh();
   }
 
-  Tangent coordinates(const Tangent*) const override { return {root_ * root_.transpose(), Vector()}; }
+  CovarianceTangent coordinates(const CovarianceTangent*) const override {
+    return {root_ * root_.transpose(), Vector()};
+  }
 
-  bool assign(const Tangent& coordinates) override {
+  bool assign(const CovarianceTangent& coordinates) override {
     const Eigen::LLT<Matrix> llt(coordinates.factors);
     if (llt.info() != Eigen::Success) return false;
     root_ = llt.matrixL();
@@ -72,18 +77,15 @@ class FullRankCovariance final : public Covariance {
     return true;
   }
 
+  // R' = QT gives Sigma = T'T: a Cholesky factor without forming the squared matrix.
   Gaussian gaussian(ConstVectorRef mean) const override {
-    // R' = QT gives Sigma = T'T: a Cholesky factor without forming the squared matrix.
-    Matrix upper = root_.transpose().householderQr().matrixQR().triangularView<Eigen::Upper>();
-    for (Index i = 0; i < upper.rows(); ++i)
-      if (upper(i, i) < 0) upper.row(i) *= -1;
+    const Matrix upper = root_.transpose().householderQr().matrixQR().triangularView<Eigen::Upper>();
     return Gaussian::dense(mean, upper.transpose());
   }
 
-  std::vector<Matrix*> state() override { return {&root_}; }
-  void refresh() override { log_det_ = 2 * root_.householderQr().logAbsDeterminant(); }
-
  private:
+  void refresh() { log_det_ = 2 * root_.householderQr().logAbsDeterminant(); }
+
   Matrix root_;
   double log_det_ = 0;
 };

@@ -1,78 +1,51 @@
 #pragma once
 // Sigma = W W' + diag(d)^2 as a point of the Fisher geometry.
+#include "core/low_rank_plus_diagonal.hpp"
 #include "refine/covariance.hpp"
-#include "refine/sketched_curvature.hpp"
 
 namespace magva {
 
 class LowRankCovariance final : public Covariance {
  public:
-  LowRankCovariance(Matrix factors, ConstVectorRef residual_sd, std::optional<Matrix> curvature);
+  /// The workers must outlive this.
+  LowRankCovariance(Matrix factors, ConstVectorRef residual_sd, Workers& workers);
 
   std::unique_ptr<Covariance> clone() const override { return std::make_unique<LowRankCovariance>(*this); }
   Index noise_size() const override { return m() + p(); }
-  double log_determinant() const override { return sigma_.log_determinant(); }
   void draw(PairBatch& batch) const override;
-  Vector mean_step(ConstVectorRef gradient) const override;
-  Vector longest_mean_step(ConstVectorRef gradient) const override;
-  void prepare(const PairBatch& batch) override;
-  Tangent differential(const PairBatch& batch, Index first, Index count) const override;
-  std::optional<Tangent> block_differential(const PairBatch& batch, Index first, Index count) const override;
-  Tangent natural(const Tangent& differential) const override;
-  void move(const Tangent& direction, double step) override;
+  double log_determinant() const override { return sigma_.log_determinant(); }
+  Vector times(ConstVectorRef v) const override;
+  CovarianceTangent differential(const PairBatch& batch, PairRange pairs,
+                                 const ExpectedCurvature* curvature) const override;
+  CovarianceTangent natural_gradient(const CovarianceTangent& differential,
+                                     const ExpectedCurvature* curvature) const override;
+  void move(const CovarianceTangent& direction, double step) override;
   void scale(double factor) override;
-  void learn(const PairBatch& batch) override;
-  void renew() override;
-  bool sketches() const override;
-  void sketch(const Product& curvature_times, ConstMatrixRef first) override {
-    sketch_.emplace(sigma_, curvature_times, first);
-  }
-  std::optional<Tangent> alternative(double gain) const override;
-  Tangent coordinates(const Tangent* reference) const override;
-  bool assign(const Tangent& coordinates) override;
+  CovarianceTangent coordinates(const CovarianceTangent* reference) const override;
+  bool assign(const CovarianceTangent& coordinates) override;
   Gaussian gaussian(ConstVectorRef mean) const override {
-    return Gaussian::low_rank(mean, factors_, sigma_.residual());
+    return Gaussian::low_rank(mean, sigma_.factors(), sigma_.residual());
   }
-  std::vector<Matrix*> state() override {
-    return {&factors_, &log_residual_, &control_, &newton_root_, &learned_};
-  }
-  void refresh() override;
+  const LowRankCovariance* low_rank() const override { return this; }
+
+  Index m() const { return sigma_.m(); }
+  Index p() const { return sigma_.p(); }
+  const LowRankPlusDiagonal& matrix() const { return sigma_; }
+  const Matrix& factors() const { return sigma_.factors(); }
+  const Vector& residual_sd() const { return sigma_.residual(); }
+  /// Sigma^-1 v, and the diagonal of Sigma^-1, on all threads.
+  Matrix solve(ConstMatrixRef v) const;
+  Vector inverse_diagonal() const;
+  /// The differential that the Fisher metric makes of a direction.
+  CovarianceTangent metric(const CovarianceTangent& direction) const;
 
  private:
-  Index m() const { return factors_.rows(); }
-  Index p() const { return factors_.cols(); }
-  const Vector& residual_sd() const { return sigma_.residual(); }
-  Matrix solve(ConstMatrixRef v) const { return sigma_.solve(v); }
-  Matrix symmetric_control() const { return .5 * (control_ + control_.transpose()); }
-  /// g + A delta with the symmetric part of A.
-  Matrix controlled_residual(ConstMatrixRef odd, ConstMatrixRef deviation) const;
-  /// sym E[residual solved'] as a differential, and Sigma^-1 - A.
-  Tangent estimated(const Matrix& residual, const Matrix& solved) const;
-  Tangent expected() const;
-  double control_memory() const;
-  /// The noise of A relative to Sigma^-1, as a spectral norm.
-  double control_noise() const;
-  double squared_size(const Matrix& gradients) const;
+  void set(const Matrix& factors, const Vector& log_residual);
   /// The largest relative change of any variance, |Sigma^-1/2 dSigma Sigma^-1/2|, by power iteration.
-  double largest_change(const Tangent& direction) const;
-  /// A x, with what is known of A.
-  Matrix control_times(ConstMatrixRef x) const;
-  Vector control_diagonal() const;
-  /// The differential that the Fisher metric makes of a direction.
-  Tangent metric(const Tangent& direction) const;
+  double largest_change(const CovarianceTangent& direction) const;
 
-  Matrix factors_;
-  Matrix log_residual_;  // one column
-  Matrix control_;       // A of the control variate; empty where it is not dense
-  bool controlled_ = false;
-  bool astray_ = false;  // what is known of A is too far from the last batch
-  Matrix newton_root_;   // Cholesky factor of the curvature that preconditions the mean; empty where there is
-                         // none
-  /// Pairs that the control variate has seen, and the mean square that it leaves of a residual's coordinate.
-  Matrix learned_ = Matrix::Zero(2, 1);
-
-  std::optional<SketchedCurvature> sketch_;  // in place of control_ where m is large
-
+  std::shared_ptr<TallSkinny> kernel_;  // scratch memory, shared with clones: one of them works at a time
+  Vector log_residual_;
   LowRankPlusDiagonal sigma_;
 };
 

@@ -5,16 +5,41 @@
 #include <numbers>
 
 #include "core/noise.hpp"
-#include "fit/constants.hpp"
 #include "refine/refinement_state.hpp"
+#include "search/curvature.hpp"
 
 namespace magva {
 
 namespace {
 
-Index first_pairs(Index m) {
-  return std::clamp<Index>(m / 4, constants::kFewestPairs, constants::kFirstPairs);
-}
+/// Antithetic pairs in the first batches: between these, about a quarter of m.
+constexpr Index kFewestPairs = 8;
+constexpr Index kFirstPairs = 16;
+/// Most pairs in a batch, and most numbers in one of a batch's matrices: 128 MiB.
+constexpr Index kMostPairs = 4096;
+constexpr Index kMostBatchNumbers = 1 << 24;
+/// An iterate has collapsed where its ELBO has fallen below the best by kCollapseNats, this share of the
+/// best's size, and this many nats a parameter: it is rolled back, at most kMostReturns times, with
+/// kReturnPairs the pairs.
+constexpr double kCollapseNats = 20;
+constexpr double kCollapseShare = .5;
+constexpr int kMostReturns = 6;
+constexpr Index kReturnPairs = 2;
+/// Largest squared length / 2 of a step of the mean: nats, or nats a parameter, whichever is more.
+constexpr double kLargestStepNats = .5;
+constexpr double kLargestStepShare = .1;
+/// Windows at a stationary point, with one batch size, that make an epoch; its iterates are averaged.
+constexpr int kEpochWindows = 3;
+/// A fit that has not converged returns an average of recent iterates, of at most this share of all pairs.
+constexpr double kRecentShare = .15;
+/// Share of pairs without a finite log density at which the covariance shrinks, and by how much its sds
+/// shrink.
+constexpr double kTooManyRejected = .5;
+constexpr double kShrink = .7;
+/// A signal below this share of the tolerance counts as none.
+constexpr double kQuietShare = .1;
+
+Index first_pairs(Index m) { return std::clamp<Index>(m / 4, kFewestPairs, kFirstPairs); }
 
 // Columns of `from` whose flag is set, in place.
 void keep(Matrix& from, const std::vector<Index>& kept) {
@@ -34,11 +59,12 @@ void IterateAverage::add(ConstVectorRef mean, const Covariance& covariance, doub
   value.covariance = combine(1 - weight, value.covariance, weight, covariance.coordinates(&value.covariance));
 }
 
-Refinement::State::State(Evaluator& evaluator_, Vector mean_, std::unique_ptr<Covariance> covariance_,
-                         std::uint64_t seed_, double tolerance_)
+Refinement::State::State(Evaluator& evaluator_, GaussianStart start, std::uint64_t seed_, double tolerance_)
     : evaluator(evaluator_),
-      mean(std::move(mean_)),
-      covariance(std::move(covariance_)),
+      mean(std::move(start.mean)),
+      covariance(std::move(start.covariance)),
+      curvature(std::move(start.curvature)),
+      sketching(covariance->low_rank() != nullptr && curvature == nullptr && mean.size() > kDenseDimension),
       seed(seed_),
       tolerance(tolerance_),
       pairs(first_pairs(mean.size())),
@@ -51,11 +77,11 @@ bool Refinement::State::draw_batch() {
   Noise(seed, NoiseStream::kFit)
       .fill(static_cast<std::uint64_t>(iteration), 0, batch.noise, evaluator.workers());
   covariance->draw(batch);
-  Matrix theta(m, 2 * pairs);
+  theta.resize(m, 2 * pairs);
+  gradient.resize(m, 2 * pairs);
   theta.leftCols(pairs) = batch.deviation.colwise() + mean;
   theta.rightCols(pairs) = (-batch.deviation).colwise() + mean;
   Vector log_density(2 * pairs);
-  Matrix gradient(m, 2 * pairs);
   evaluator.evaluate(theta, log_density, gradient);
   std::vector<Index> kept;
   double sum = 0;
@@ -64,14 +90,14 @@ bool Refinement::State::draw_batch() {
     kept.push_back(s);
     sum += .5 * (log_density(s) + log_density(pairs + s));
   }
-  if (static_cast<double>(kept.size()) <
-      std::max(2., (1 - constants::kTooManyRejected) * static_cast<double>(pairs))) {
-    covariance->scale(constants::kShrink);
+  if (static_cast<double>(kept.size()) < std::max(2., (1 - kTooManyRejected) * static_cast<double>(pairs))) {
+    covariance->scale(kShrink);
     return false;
   }
-  batch.odd = .5 * (gradient.leftCols(pairs) - gradient.rightCols(pairs));
-  batch.even = .5 * (gradient.leftCols(pairs) + gradient.rightCols(pairs));
-  for (Matrix* part : {&batch.noise, &batch.deviation, &batch.solved, &batch.odd, &batch.even})
+  batch.half_difference = .5 * (gradient.leftCols(pairs) - gradient.rightCols(pairs));
+  batch.pair_mean = .5 * (gradient.leftCols(pairs) + gradient.rightCols(pairs));
+  for (Matrix* part : {&batch.noise, &batch.deviation, &batch.precision_times_delta, &batch.half_difference,
+                       &batch.pair_mean})
     keep(*part, kept);
   elbo = sum / static_cast<double>(kept.size()) +
          .5 * (covariance->log_determinant() + static_cast<double>(m) * (std::log(2 * std::numbers::pi) + 1));
@@ -79,48 +105,54 @@ bool Refinement::State::draw_batch() {
 }
 
 Index Refinement::State::most_pairs() const {
-  return std::clamp<Index>(constants::kMostBatchNumbers / mean.size(), constants::kFirstPairs,
-                           constants::kMostPairs);
+  return std::clamp<Index>(kMostBatchNumbers / mean.size(), kFirstPairs, kMostPairs);
+}
+
+Vector Refinement::State::mean_step(ConstVectorRef of) const {
+  return curvature ? curvature->mean_step(of, *covariance->low_rank()) : covariance->times(of);
+}
+
+Vector Refinement::State::longest_mean_step(ConstVectorRef of) const {
+  return curvature ? curvature->longest_mean_step(of, *covariance->low_rank()) : covariance->times(of);
 }
 
 void Refinement::State::take_step() {
-  covariance->prepare(batch);
+  if (curvature) curvature->prepare(batch, *covariance->low_rank());
   const Index half = batch.pairs() / 2;
-  const Vector g1 = batch.even.leftCols(half).rowwise().mean();
-  const Vector g2 = batch.even.rightCols(half).rowwise().mean();
+  const Vector g1 = batch.pair_mean.leftCols(half).rowwise().mean();
+  const Vector g2 = batch.pair_mean.rightCols(half).rowwise().mean();
   const Vector g = .5 * (g1 + g2);
   const Vector difference = .5 * (g1 - g2);
-  const Vector mean_step = covariance->mean_step(g);
-  const double mean_total = .5 * g.dot(mean_step);
-  const double mean_noise = .5 * difference.dot(covariance->mean_step(difference));
+  const Vector direction_of_mean = mean_step(g);
+  const double mean_total = .5 * g.dot(direction_of_mean);
+  const double mean_noise = .5 * difference.dot(mean_step(difference));
 
   const auto [d1, d2] = differentials(half);
-  const Tangent d = combine(.5, d1, .5, d2);
-  const Tangent apart = combine(.5, d1, -.5, d2);
-  const Tangent direction = covariance->natural(d);
+  const CovarianceTangent d = combine(.5, d1, .5, d2);
+  const CovarianceTangent half_difference = combine(.5, d1, -.5, d2);
+  const CovarianceTangent direction = natural_gradient(d);
   const double total = .5 * inner(d, direction);
-  const double noise = .5 * inner(apart, covariance->natural(apart));
+  const double noise = .5 * inner(half_difference, natural_gradient(half_difference));
 
   if (!std::isfinite(total) || !std::isfinite(mean_total) || !std::isfinite(noise)) {
-    covariance->scale(constants::kShrink);  // gradients beyond all numbers: the draws are too far out
+    covariance->scale(kShrink);  // gradients beyond all numbers: the draws are too far out
     return;
   }
-  if (covariance->sketches())
-    left_window.push_back(gain_of(
-        g, difference, [&](const Vector& gradient) { return covariance->longest_mean_step(gradient); }));
+  if (sketching)
+    left_window.push_back(gain_of(g, difference, [&](const Vector& of) { return longest_mean_step(of); }));
   const bool first = last_mean_step.size() == 0;
   mean_window.push_back({mean_total - mean_noise, mean_total, first ? 0 : .5 * g.dot(last_mean_step)});
   covariance_window.push_back({total - noise, total, first ? 0 : .5 * inner(d, last_direction)});
   mean_control.observe(mean_window.back());
   covariance_control.observe(covariance_window.back());
-  last_mean_step = mean_step;
+  last_mean_step = direction_of_mean;
   last_direction = direction;
 
-  covariance->learn(batch);
+  if (curvature) curvature->learn(batch);
   const double step = mean_control.step();
-  const double limit =
-      std::max(constants::kLargestStepNats, constants::kLargestStepShare * static_cast<double>(mean.size()));
-  mean += step * std::min(1., std::sqrt(limit / std::max(step * step * mean_total, 1e-300))) * mean_step;
+  const double limit = std::max(kLargestStepNats, kLargestStepShare * static_cast<double>(mean.size()));
+  mean +=
+      step * std::min(1., std::sqrt(limit / std::max(step * step * mean_total, 1e-300))) * direction_of_mean;
   covariance->move(direction, covariance_control.step());
 }
 
@@ -134,7 +166,7 @@ void Refinement::State::average_recent() {
   const double lag = std::max(mean_control.step(), covariance_control.step()) *
                      (left(mean_gain, mean_control) + left(covariance_gain, covariance_control));
   const double noise = mean_gain.noise() + covariance_gain.noise();
-  const double memory = constants::kRecentShare * seen / static_cast<double>(batch.pairs());
+  const double memory = kRecentShare * seen / static_cast<double>(batch.pairs());
   const double iterations = noise > 0 ? std::min(memory, std::sqrt(noise / std::max(lag, 1e-300))) : 1;
   recent.add(mean, *covariance, 1 / std::max(1., iterations));
 }
@@ -151,39 +183,38 @@ void Refinement::State::end_window() {
   covariance_gain = summarise(covariance_window);
   mean_window.clear();
   covariance_window.clear();
-  covariance->renew();
-  const bool scarce = mean_control.scarce() && covariance_control.scarce();
+  if (curvature) curvature->renew(*covariance->low_rank());
+  const bool noise_dominated = mean_control.noise_dominated() && covariance_control.noise_dominated();
   const double signal = mean_gain.signal + covariance_gain.signal;
   const double floor = mean_control.noise_floor(mean_gain) + covariance_control.noise_floor(covariance_gain);
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
-  const bool quiet = signal < std::max({2 * se, 2 * floor, constants::kQuietShare * tolerance});
+  const bool quiet = signal < std::max({2 * se, 2 * floor, kQuietShare * tolerance});
   if (!quiet) {
     restart_epoch();
-    const bool abundant = mean_control.abundant() && covariance_control.abundant();
-    if (scarce) pairs = std::min(2 * pairs, most_pairs());
-    if (abundant) pairs = std::max(pairs / 2, first_pairs(mean.size()));
+    const bool signal_dominated = mean_control.signal_dominated() && covariance_control.signal_dominated();
+    if (noise_dominated) pairs = std::min(2 * pairs, most_pairs());
+    if (signal_dominated) pairs = std::max(pairs / 2, first_pairs(mean.size()));
     return;
   }
-  if (++quiet_windows >= constants::kEpochWindows) end_epoch();
+  if (++quiet_windows >= kEpochWindows) end_epoch();
 }
 
 // Far from a Gaussian posterior a few unlucky batches can throw the covariance off, and worse draws then give
 // worse steps: such a fit goes back to its best iterate, and on with more draws.
-bool Refinement::State::went_back() {
+bool Refinement::State::rolled_back() {
   if (elbo > best_elbo) {
     best_elbo = elbo;
     best_mean = mean;
     best_covariance = covariance->clone();
     return false;
   }
-  const double fall =
-      std::max({constants::kCollapseNats, constants::kCollapseShare * static_cast<double>(mean.size()),
-                constants::kCollapseShare * std::abs(best_elbo)});
-  if (best_elbo - elbo < fall || returns == constants::kMostReturns) return false;
+  const double fall = std::max({kCollapseNats, kCollapseShare * static_cast<double>(mean.size()),
+                                kCollapseShare * std::abs(best_elbo)});
+  if (best_elbo - elbo < fall || returns == kMostReturns) return false;
   ++returns;
   mean = best_mean;
   covariance = best_covariance->clone();
-  pairs = std::min(constants::kReturnPairs * pairs, most_pairs());
+  pairs = std::min(kReturnPairs * pairs, most_pairs());
   mean_control = covariance_control = StepControl();
   mean_window.clear();
   covariance_window.clear();
@@ -196,11 +227,11 @@ bool Refinement::State::went_back() {
 void Refinement::step() {
   State& s = *state_;
   s.sketch_curvature();
-  if (s.draw_batch() && !s.went_back()) {
+  if (s.draw_batch() && !s.rolled_back()) {
     s.take_step();
     s.average_recent();
     if (s.quiet_windows > 0) s.average.add(s.mean, *s.covariance);
-    if (static_cast<int>(s.mean_window.size()) == constants::kWindow) s.end_window();
+    if (static_cast<int>(s.mean_window.size()) == kWindow) s.end_window();
   }
   ++s.iteration;
   if (!s.mean.allFinite() || !std::isfinite(s.covariance->log_determinant())) {
@@ -209,9 +240,8 @@ void Refinement::step() {
   }
 }
 
-Refinement::Refinement(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance,
-                       std::uint64_t seed, double tolerance)
-    : state_(std::make_unique<State>(evaluator, std::move(mean), std::move(covariance), seed, tolerance)) {}
+Refinement::Refinement(Evaluator& evaluator, GaussianStart start, std::uint64_t seed, double tolerance)
+    : state_(std::make_unique<State>(evaluator, std::move(start), seed, tolerance)) {}
 Refinement::~Refinement() = default;
 Refinement::Refinement(Refinement&&) noexcept = default;
 Refinement& Refinement::operator=(Refinement&&) noexcept = default;
@@ -231,11 +261,14 @@ Gaussian Refinement::posterior() const {
 
 std::optional<Refinement> Refinement::alternative() const {
   const State& s = *state_;
-  const auto other = s.covariance->alternative(constants::kAlternativePromise * s.tolerance);
+  if (!s.curvature) return std::nullopt;
+  const auto other = s.curvature->alternative(*s.covariance->low_rank(), kAlternativePromise * s.tolerance,
+                                              s.evaluator.control());
   if (!other) return std::nullopt;
   auto covariance = s.at({s.mean, *other});
   if (!covariance) return std::nullopt;
-  return Refinement(s.evaluator, posterior().mean(), std::move(covariance), s.seed + 1, s.tolerance);
+  return Refinement(s.evaluator, {posterior().mean(), std::move(covariance), s.curvature->clone()},
+                    s.seed + 1, s.tolerance);
 }
 
 }  // namespace magva

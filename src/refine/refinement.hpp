@@ -9,24 +9,33 @@
 #include <vector>
 
 #include "core/evaluator.hpp"
-#include "refine/covariance.hpp"
+#include "refine/expected_curvature.hpp"
 #include "refine/step_control.hpp"
 
 namespace magva {
+
+/// Where a refinement starts.
+struct GaussianStart {
+  Vector mean;
+  std::unique_ptr<Covariance> covariance;
+  std::unique_ptr<ExpectedCurvature> curvature;  ///< null where none is known
+};
+
+/// Iterations between two decisions on step and batch.
+inline constexpr int kWindow = 8;
 
 enum class RefinementStatus { kRunning, kConverged, kDiverged };
 
 /// A mean and a covariance's coordinates: what is averaged, compared and extrapolated.
 struct Iterate {
   Vector mean;
-  Tangent covariance;
+  CovarianceTangent covariance;
 };
 
 class Refinement {
  public:
   /// `tolerance`: nats that 'converged' promises.
-  Refinement(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
-             double tolerance);
+  Refinement(Evaluator& evaluator, GaussianStart start, std::uint64_t seed, double tolerance);
   ~Refinement();
   Refinement(Refinement&&) noexcept;
   Refinement& operator=(Refinement&&) noexcept;
@@ -38,8 +47,8 @@ class Refinement {
   const std::string& stop_detail() const;
   /// The best Gaussian so far: averaged iterates where there are any.
   Gaussian posterior() const;
-  /// A refinement from other factors than those that this one has settled on, where they promise more: a
-  /// family of low rank may have several tops.
+  /// A refinement from other factors than those that this one has found, where they promise more: a
+  /// family of low rank may have several local maxima.
   std::optional<Refinement> alternative() const;
   /// From the last batch.
   double elbo() const;

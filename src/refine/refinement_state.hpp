@@ -5,8 +5,12 @@
 
 #include "core/noise.hpp"
 #include "refine/refinement.hpp"
+#include "refine/sketched_curvature.hpp"
 
 namespace magva {
+
+/// Other factors are tried where they promise this share of the tolerance.
+inline constexpr double kAlternativePromise = .2;
 
 /// Running average of iterates.
 class IterateAverage {
@@ -31,35 +35,40 @@ inline double inner(const Vector& gradient, const Vector& step) { return gradien
 
 /// Of a gradient, from the mean of two halves of a batch and half their difference.
 template <typename Gradient, typename Natural>
-Gain gain_of(const Gradient& mean, const Gradient& apart, const Natural& natural) {
-  const double total = .5 * inner(mean, natural(mean));
-  return {total - .5 * inner(apart, natural(apart)), total, 0};
+Gain gain_of(const Gradient& mean, const Gradient& half_difference, const Natural& natural_gradient) {
+  const double total = .5 * inner(mean, natural_gradient(mean));
+  return {total - .5 * inner(half_difference, natural_gradient(half_difference)), total, 0};
 }
 
 struct Refinement::State {
-  State(Evaluator& evaluator, Vector mean, std::unique_ptr<Covariance> covariance, std::uint64_t seed,
-        double tolerance);
+  State(Evaluator& evaluator, GaussianStart start, std::uint64_t seed, double tolerance);
 
   bool draw_batch();
-  /// Lets the covariance learn the expected curvature where it has none yet, or an old one.
+  /// Sketches the expected curvature where there is none yet, or an old one, and m is too large for a dense
+  /// one.
   void sketch_curvature();
   bool sketch_due() const;
   Index most_pairs() const;
   void take_step();
+  Vector mean_step(ConstVectorRef gradient) const;
+  Vector longest_mean_step(ConstVectorRef gradient) const;
+  CovarianceTangent natural_gradient(const CovarianceTangent& differential) const {
+    return covariance->natural_gradient(differential, curvature.get());
+  }
   void average_recent();
   /// Two independent estimates of the ELBO's differential for the covariance.
-  std::pair<Tangent, Tangent> differentials(Index half);
+  std::pair<CovarianceTangent, CovarianceTangent> differentials(Index half);
   /// Forgets what the present epoch has gathered.
   void restart_epoch();
   void end_window();
   void end_epoch();
   /// Keeps the best iterate; true where the present one has fallen so far below it that it has gone back
   /// there.
-  bool went_back();
+  bool rolled_back();
   /// ELBO differences to `base` of points ahead on the way from `from` to `base`; moves there where it is
   /// better.
   bool probe_ahead(const Iterate& from, const Iterate& base);
-  /// Tries other factors than those that the iterates have settled on; moves there where they are better.
+  /// Tries other factors than those that the iterates are at; moves there where they are better.
   bool try_alternative(const Iterate& base);
   ProbeDraws probe_draws() const;
   std::unique_ptr<Covariance> at(const Iterate& iterate) const;
@@ -67,6 +76,8 @@ struct Refinement::State {
   Evaluator& evaluator;
   Vector mean;
   std::unique_ptr<Covariance> covariance;
+  std::unique_ptr<ExpectedCurvature> curvature;  // null where none is known
+  bool sketching;                                // the curvature is too large to be dense
   std::uint64_t seed;
   double tolerance;
 
@@ -97,8 +108,9 @@ struct Refinement::State {
   std::string stop_detail;
 
   PairBatch batch;
+  Matrix theta, gradient;  // of a batch
   Vector last_mean_step;
-  Tangent last_direction;
+  CovarianceTangent last_direction;
 };
 
 }  // namespace magva

@@ -9,6 +9,9 @@
 
 namespace magva {
 
+/// Weight of the newest iteration in the running averages from which steps are set.
+inline constexpr double kGainWeight = .25;
+
 /// Of one iteration, in nats.
 struct Gain {
   double signal = 0;
@@ -32,22 +35,17 @@ class StepControl {
   void observe(const Gain& gain);
   double step() const { return step_; }
   /// Less than the smallest step would be right: more draws are due.
-  bool scarce() const;
+  bool noise_dominated() const;
   /// Hardly any noise: fewer draws would do.
-  bool abundant() const;
+  bool signal_dominated() const;
   /// How far, in nats, the noise keeps the iterates from the optimum with this step: for x <- (1 - rho) x +
   /// rho noise the stationary value of |x|^2/2 is rho/(2 - rho) of the noise's.
   double noise_floor(const WindowGain& window) const { return step_ / (2 - step_) * window.noise(); }
 
-  std::vector<double*> state() {
-    return {&step_, &largest_, &average_.signal, &average_.total, &average_.overshoot, &weight_};
-  }
-
  private:
   double step_;
   double largest_;  // shrinks at every overshoot
-  Gain average_;    // running, to be divided by weight_
-  double weight_ = 0;
+  Gain average_;    // running
 };
 
 }  // namespace magva

@@ -7,6 +7,11 @@
 
 namespace magva {
 
+/// Largest m with a dense curvature: m^2 numbers and m gradients.
+inline constexpr Index kDenseDimension = 2000;
+/// The first difference, relative to max(1, |theta_i|).
+inline constexpr double kFirstDifference = 1e-4;
+
 /// -Hessian of the log density, dense and symmetric. Steps adapt to each coordinate's own scale, so that
 /// scales may be many powers of ten apart. Nothing where the gradients around the point are not finite.
 std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at);

@@ -1,13 +1,23 @@
 #include <cmath>
 
 #include "core/noise.hpp"
-#include "fit/constants.hpp"
-#include "refine/sketched_curvature.hpp"
 #include "search/curvature.hpp"
+#include "search/lanczos.hpp"
 
 namespace magva {
 
 namespace {
+
+/// Rounds and probes of the diagonal's estimate where m is too large for a dense curvature.
+constexpr int kDiagonalRounds = 2;
+constexpr Index kDiagonalProbes = 32;
+/// Lanczos steps beyond twice the eigenvectors wanted.
+constexpr Index kLanczosExtra = 16;
+/// The length of a Lanczos difference, in posterior sds.
+constexpr double kSketchDifference = .1;
+/// Smallest eigenvalue taken from the sketch, with the bound of its error: a factor on which all of 100,000
+/// parameters depend has about 100,000 times their residual variance.
+constexpr double kSketchFloor = 1e-6;
 
 // -Hessian times each column of `directions`, by central differences over about a tenth of a posterior sd.
 Matrix curvature_times(Evaluator& evaluator, const PathPoint& at, ConstMatrixRef directions, double length) {
@@ -43,7 +53,7 @@ struct KnownPart {
 KnownPart known_part(const RitzPairs& ritz) {
   std::vector<Index> found;
   for (Index k = 0; k < ritz.values.size(); ++k)
-    if (ritz.errors(k) < constants::kRitzError * std::abs(ritz.values(k) - 1)) found.push_back(k);
+    if (ritz.errors(k) < kRitzError * std::abs(ritz.values(k) - 1)) found.push_back(k);
   return {ritz.vectors.u(Eigen::all, found), ritz.values(found).array() - 1};
 }
 
@@ -51,8 +61,8 @@ KnownPart known_part(const RitzPairs& ritz) {
 // small ones.
 Probes probe(Evaluator& evaluator, const PathPoint& at, ConstVectorRef sd, std::uint64_t seed,
              std::uint64_t round) {
-  Matrix directions = sd.asDiagonal() * signs(at.theta.size(), constants::kSketchProbes, seed, round);
-  const double length = constants::kFirstDifference * std::max(1., at.theta.cwiseAbs().maxCoeff()) /
+  Matrix directions = sd.asDiagonal() * signs(at.theta.size(), kDiagonalProbes, seed, round);
+  const double length = kFirstDifference * std::max(1., at.theta.cwiseAbs().maxCoeff()) /
                         std::max(1e-300, directions.cwiseAbs().maxCoeff());
   Matrix images = curvature_times(evaluator, at, directions, length);
   return {std::move(directions), std::move(images)};
@@ -76,23 +86,22 @@ RitzPairs eigenvectors(Evaluator& evaluator, const PathPoint& at, ConstVectorRef
   Matrix random(m, 1);
   Noise(seed, NoiseStream::kStarts).fill(99, 0, random);
   const auto times = [&](ConstVectorRef direction) {
-    return curvature_times(evaluator, at, direction, constants::kSketchDifference);
+    return curvature_times(evaluator, at, direction, kSketchDifference);
   };
-  return lanczos(times, LowRankPlusDiagonal(none, sd), {none, none}, random.col(0).cwiseQuotient(sd),
-                 steps);
+  return lanczos(times, LowRankPlusDiagonal(none, sd), {none, none}, random.col(0).cwiseQuotient(sd), steps);
 }
 
 }  // namespace
 
 CurvatureSketch sketch_curvature(Evaluator& evaluator, const PathPoint& at, Index count, std::uint64_t seed) {
   const Index m = at.theta.size();
-  const Index steps = 2 * count + constants::kLanczosExtra;
+  const Index steps = 2 * count + kLanczosExtra;
   CurvatureSketch sketch;
   const auto inverse_root = [](const Vector& variance) { return variance.cwiseSqrt().cwiseInverse(); };
   Vector sd = Vector::Ones(m);
   Vector probed;
   Probes probes;
-  for (int round = 0; round < constants::kSketchRounds; ++round) {
+  for (int round = 0; round < kDiagonalRounds; ++round) {
     probes = probe(evaluator, at, sd, seed, static_cast<std::uint64_t>(round));
     probed = sd;
     sd = inverse_root(diagonal(probes, probed, {Matrix(m, 0), Vector(0)}));
@@ -101,7 +110,7 @@ CurvatureSketch sketch_curvature(Evaluator& evaluator, const PathPoint& at, Inde
   sketch.diagonal = diagonal(probes, probed, known);
   const RitzPairs ritz = eigenvectors(evaluator, at, inverse_root(sketch.diagonal), steps, seed);
   const Index kept = std::min(count, ritz.values.size());
-  sketch.values = (ritz.values + ritz.errors).head(kept).cwiseMax(constants::kSketchFloor).cwiseMin(1);
+  sketch.values = (ritz.values + ritz.errors).head(kept).cwiseMax(kSketchFloor).cwiseMin(1);
   sketch.directions = ritz.vectors.z.leftCols(kept);
   return sketch;
 }

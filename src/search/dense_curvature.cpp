@@ -3,12 +3,22 @@
 #include <cmath>
 #include <vector>
 
-#include "fit/constants.hpp"
 #include "search/curvature.hpp"
 
 namespace magva {
 
 namespace {
+
+/// Largest m with central differences, 2 m gradients; above it one-sided ones, m gradients.
+constexpr Index kCentralDifferences = 500;
+/// Later differences are in conditional posterior sds.
+constexpr double kIdealDifference = .03;
+constexpr double kSmallestDifference = 1e-4;
+constexpr double kLargestDifference = .3;
+/// Rounds in which differences that were too small or too large are taken again.
+constexpr int kDifferencePasses = 5;
+/// Smallest eigenvalue of a curvature with unit diagonal: correlations up to 1 - 1e-8 pass.
+constexpr double kCurvatureFloor = 1e-8;
 
 // In one pass over the data, if the model knows it.
 std::optional<Matrix> curvature_at(const ExpectedLogDensity& expected, ConstVectorRef theta,
@@ -26,7 +36,7 @@ std::optional<Matrix> curvature_at(const ExpectedLogDensity& expected, ConstVect
 bool difference_columns(Evaluator& evaluator, const PathPoint& at, const std::vector<Index>& which,
                         ConstVectorRef h, Matrix& curvature) {
   const Index m = at.theta.size();
-  const bool central = m <= constants::kCentralDifferences;
+  const bool central = m <= kCentralDifferences;
   const Index sides = central ? 2 : 1;
   const Index block = 64;
   for (std::size_t first = 0; first < which.size(); first += block) {
@@ -56,11 +66,11 @@ std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at)
   const Index m = at.theta.size();
   if (const ExpectedLogDensity* expected = evaluator.model().expectations())
     if (auto exact = curvature_at(*expected, at.theta, evaluator.workers())) return exact;
-  Vector h = constants::kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
+  Vector h = kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
   Matrix curvature(m, m);
   std::vector<Index> which;
   for (Index i = 0; i < m; ++i) which.push_back(i);
-  for (int pass = 0; pass < constants::kDifferencePasses && !which.empty(); ++pass) {
+  for (int pass = 0; pass < kDifferencePasses && !which.empty(); ++pass) {
     if (!difference_columns(evaluator, at, which, h, curvature)) {
       h *= .01;
       continue;
@@ -68,8 +78,8 @@ std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at)
     std::vector<Index> again;
     for (const Index i : which) {
       const double relative = h(i) * std::sqrt(std::abs(curvature(i, i)));  // in conditional sds
-      if (relative >= constants::kSmallestDifference && relative <= constants::kLargestDifference) continue;
-      const double wanted = constants::kIdealDifference / std::sqrt(std::abs(curvature(i, i)));
+      if (relative >= kSmallestDifference && relative <= kLargestDifference) continue;
+      const double wanted = kIdealDifference / std::sqrt(std::abs(curvature(i, i)));
       h(i) = std::clamp(wanted, 1e-6 * h(i), 1e3 * h(i));
       again.push_back(i);
     }
@@ -84,11 +94,11 @@ Matrix positive_part(ConstMatrixRef curvature) {
   const double largest = std::max(curvature.diagonal().cwiseAbs().maxCoeff(), 1e-300);
   const Vector scale = curvature.diagonal().cwiseAbs().cwiseMax(1e-20 * largest).cwiseMax(1e-300).cwiseSqrt();
   const Matrix unit = scale.cwiseInverse().asDiagonal() * curvature * scale.cwiseInverse().asDiagonal();
-  if (Eigen::LLT<Matrix>(unit - constants::kCurvatureFloor * Matrix::Identity(m, m)).info() == Eigen::Success)
+  if (Eigen::LLT<Matrix>(unit - kCurvatureFloor * Matrix::Identity(m, m)).info() == Eigen::Success)
     return curvature;
   const Eigen::SelfAdjointEigenSolver<Matrix> eigen(unit);
   const Matrix root = scale.asDiagonal() * eigen.eigenvectors();
-  double floor = constants::kCurvatureFloor;
+  double floor = kCurvatureFloor;
   for (;; floor *= 100) {
     const Matrix raised =
         root * eigen.eigenvalues().cwiseAbs().cwiseMax(floor).asDiagonal() * root.transpose();

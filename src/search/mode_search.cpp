@@ -7,11 +7,27 @@
 #include <limits>
 #include <optional>
 
-#include "fit/constants.hpp"
-
 namespace magva {
 
 namespace {
+
+/// Pairs that L-BFGS remembers.
+constexpr std::size_t kLbfgsPairs = 20;
+/// A pair is kept only if it has seen positive curvature, relative to its lengths.
+constexpr double kPairCurvature = 1e-10;
+/// A step must gain at least this share of what the slope promises.
+constexpr double kArmijo = 1e-4;
+/// A step must leave at most this share of the slope.
+constexpr double kWolfe = .9;
+/// Points that one line search tries.
+constexpr int kLineSearchTrials = 20;
+/// Points that a whole search tries at most, for each iteration that it may take.
+constexpr int kSearchTrials = 3;
+/// The search ends when the log density rose by less than kModeTolerance nats in kModeWindow iterations.
+constexpr std::size_t kModeWindow = 8;
+constexpr double kModeTolerance = 1e-3;
+/// Points of the way to the mode that are kept (between this and twice this).
+constexpr std::size_t kPathPoints = 16;
 
 struct Pair {
   Vector step;
@@ -51,17 +67,17 @@ bool line_search(Evaluator& evaluator, const PathPoint& from, ConstVectorRef dir
   double high = std::numeric_limits<double>::infinity();
   double t = first;
   bool found = false;
-  for (int k = 0; k < constants::kLineSearchTrials; ++k) {
+  for (int k = 0; k < kLineSearchTrials; ++k) {
     PathPoint trial{from.theta + t * direction, Vector(direction.size()), 0};
     trial.log_density = evaluator.evaluate(trial.theta, trial.gradient);
-    const bool enough = trial.log_density >= from.log_density + constants::kArmijo * t * slope;
+    const bool enough = trial.log_density >= from.log_density + kArmijo * t * slope;
     if (enough && (!found || trial.log_density >= to.log_density)) {
       to = trial;
       found = true;
     }
     if (!enough)
       high = t;
-    else if (trial.gradient.dot(direction) > constants::kWolfe * slope)
+    else if (trial.gradient.dot(direction) > kWolfe * slope)
       low = t;
     else
       return true;
@@ -77,79 +93,101 @@ bool line_search(Evaluator& evaluator, const PathPoint& from, ConstVectorRef dir
 void remember(std::deque<Pair>& pairs, const PathPoint& from, const PathPoint& to) {
   Pair pair{to.theta - from.theta, from.gradient - to.gradient, 0};
   const double curvature = pair.step.dot(pair.change);
-  if (!(curvature > constants::kPairCurvature * pair.step.norm() * pair.change.norm())) return;
+  if (!(curvature > kPairCurvature * pair.step.norm() * pair.change.norm())) return;
   pair.inverse_curvature = 1 / curvature;
   pairs.push_back(std::move(pair));
-  if (pairs.size() > constants::kPairs) pairs.pop_front();
+  if (pairs.size() > kLbfgsPairs) pairs.pop_front();
 }
 
 void thin(std::vector<PathPoint>& path) {
-  if (path.size() < 2 * constants::kPathPoints) return;
+  if (path.size() < 2 * kPathPoints) return;
   std::vector<PathPoint> kept;
   for (std::size_t i = 0; i < path.size(); i += 2) kept.push_back(std::move(path[i]));
   path = std::move(kept);
 }
 
-ModeSearch search_with(Evaluator& evaluator, ConstVectorRef start, int max_iterations, const Guess& guess) {
-  ModeSearch search;
-  PathPoint at{start, Vector(start.size()), 0};
-  at.log_density = evaluator.evaluate(at.theta, at.gradient);
-  search.path.push_back(at);
-  std::deque<Pair> pairs;
-  std::deque<double> recent{at.log_density};
-  int stride = 1;
-  const std::int64_t most = evaluator.evaluations() + constants::kSearchTrials * max_iterations;
-  for (int k = 1; k <= max_iterations && evaluator.evaluations() < most; ++k) {
-    Vector direction = ascent_direction(pairs, at.gradient, guess);
-    if (!(direction.dot(at.gradient) > 0)) {
-      pairs.clear();
-      direction = at.gradient;
+/// A search under way.
+class Search {
+ public:
+  Search(Evaluator& evaluator, ConstVectorRef start, Guess guess)
+      : evaluator_(evaluator), guess_(std::move(guess)), at_{start, Vector(start.size()), 0} {
+    at_.log_density = evaluator.evaluate(at_.theta, at_.gradient);
+    found_.path.push_back(at_);
+    recent_.push_back(at_.log_density);
+  }
+
+  ModeSearch run(int max_iterations) {
+    const std::int64_t most = evaluator_.evaluations() + kSearchTrials * max_iterations;
+    try {
+      for (int k = 1; k <= max_iterations && evaluator_.evaluations() < most && step(k); ++k) {
+      }
+    } catch (const Stopped&) {  // the highest point so far
+    }
+    found_.end = std::move(at_);
+    return std::move(found_);
+  }
+
+ private:
+  /// False where the search is over.
+  bool step(int number) {
+    Vector direction = ascent_direction(pairs_, at_.gradient, guess_);
+    if (!(direction.dot(at_.gradient) > 0)) {
+      pairs_.clear();
+      direction = at_.gradient;
     }
     const double size = direction.norm();
     if (!(size > 0) || !std::isfinite(size)) {
-      search.converged = size == 0;
-      break;
+      found_.converged = size == 0;
+      return false;
     }
     PathPoint next;
-    const double first = pairs.empty() && !guess ? std::min(1., 1 / size) : 1;
-    if (!line_search(evaluator, at, direction, first, next)) {
-      if (pairs.empty()) {
-        search.converged =
-            true;  // not even along the gradient is there anything higher: rounding is all that is left
-        break;
-      }
-      pairs.clear();
-      continue;
+    const double first = pairs_.empty() && !guess_ ? std::min(1., 1 / size) : 1;
+    if (!line_search(evaluator_, at_, direction, first, next)) {
+      // Where not even along the gradient there is anything higher, rounding is all that is left.
+      found_.converged = pairs_.empty();
+      pairs_.clear();
+      return !found_.converged;
     }
-    remember(pairs, at, next);
-    at = std::move(next);
-    if (k % stride == 0) {
-      const std::size_t before = search.path.size();
-      search.path.push_back(at);
-      thin(search.path);
-      if (search.path.size() < before) stride *= 2;
-    }
-    recent.push_back(at.log_density);
-    if (recent.size() > constants::kModeWindow) recent.pop_front();
-    if (recent.size() == constants::kModeWindow &&
-        recent.back() - recent.front() < constants::kModeTolerance * (1 + 1e-9 * std::abs(at.log_density))) {
-      search.converged = true;
-      break;
-    }
+    remember(pairs_, at_, next);
+    at_ = std::move(next);
+    keep_on_path(number);
+    found_.converged = stopped_rising();
+    return !found_.converged;
   }
-  search.end = std::move(at);
-  return search;
-}
+
+  void keep_on_path(int number) {
+    if (number % stride_ != 0) return;
+    const std::size_t before = found_.path.size();
+    found_.path.push_back(at_);
+    thin(found_.path);
+    if (found_.path.size() < before) stride_ *= 2;
+  }
+
+  bool stopped_rising() {
+    recent_.push_back(at_.log_density);
+    if (recent_.size() > kModeWindow) recent_.pop_front();
+    return recent_.size() == kModeWindow &&
+           recent_.back() - recent_.front() < kModeTolerance * (1 + 1e-9 * std::abs(at_.log_density));
+  }
+
+  Evaluator& evaluator_;
+  Guess guess_;
+  PathPoint at_;
+  ModeSearch found_;
+  std::deque<Pair> pairs_;
+  std::deque<double> recent_;
+  int stride_ = 1;
+};
 
 }  // namespace
 
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations) {
-  return search_with(evaluator, start, max_iterations, std::nullopt);
+  return Search(evaluator, start, std::nullopt).run(max_iterations);
 }
 
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
                        ConstMatrixRef curvature) {
-  return search_with(evaluator, start, max_iterations, Eigen::LLT<Matrix>(curvature));
+  return Search(evaluator, start, Eigen::LLT<Matrix>(curvature)).run(max_iterations);
 }
 
 }  // namespace magva

@@ -14,12 +14,13 @@ struct PathPoint {
 };
 
 struct ModeSearch {
-  PathPoint end;                ///< the highest point found
-  bool converged = false;       ///< the log density stopped rising, and the gradient is that of a top
+  PathPoint end;           ///< the highest point found
+  bool converged = false;  ///< the log density stopped rising, and the gradient is that of a local maximum
   std::vector<PathPoint> path;  ///< points on the way, the start first, thinned out evenly
 };
 
-/// Searches from `start`, whose log density must be finite.
+/// Searches from `start`, whose log density must be finite. Where the evaluator's fit must end on the way,
+/// this returns the highest point so far.
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations);
 /// The same with a positive definite curvature as L-BFGS's first guess: scales and correlations no longer
 /// matter.

@@ -8,13 +8,26 @@
 #include <cmath>
 
 #include "core/noise.hpp"
-#include "fit/constants.hpp"
 #include "magva/error.hpp"
 #include "search/mode_search.hpp"
 
 namespace magva {
 
 namespace {
+
+/// Columns beyond the rank, and iterations, of the subspace iteration that finds a start.
+constexpr Index kSubspaceExtra = 8;
+constexpr int kSubspaceIterations = 6;
+/// L-BFGS runs, iterations of each, and the gain in nats of a run below which there is no further one.
+constexpr int kQuadraticRestarts = 20;
+constexpr int kQuadraticIterations = 1000;
+constexpr double kQuadraticTolerance = 1e-3;
+/// Least residual sd, in conditional sds: its square costs less than 1e-4 nats a parameter.
+constexpr double kResidualFloor = .01;
+/// Random starts of the search for the highest local maximum: so many, or where m is large so many as m^2 p
+/// times their number reaches kStartEffort; and half as many disturbances of the best.
+constexpr Index kMostStarts = 24;
+constexpr double kStartEffort = 1e7;
 
 Matrix orthonormal(const Matrix& a) {
   return a.householderQr().householderQ() * Matrix::Identity(a.rows(), a.cols());
@@ -27,8 +40,8 @@ Matrix random_factors(Index m, Index columns, Index number) {
 }
 
 /// The value and its gradient in coordinates (V, x): W = diag(c) V and d^2 = c^2 (floor + exp(2 x)) with the
-/// conditional sds c. Some residual sds may tend to 0 on the way to a top (factor analysis knows this as a
-/// Heywood case): the floor keeps Sigma^-1 computable.
+/// conditional sds c. Some residual sds may tend to 0 on the way to a maximum (factor analysis knows this as
+/// a Heywood case): the floor keeps Sigma^-1 computable.
 class Objective {
  public:
   Objective(const Matrix& precision, const Vector& conditional_sd, Index rank)
@@ -73,7 +86,7 @@ class Objective {
   }
 
  private:
-  static double floor() { return constants::kResidualFloor * constants::kResidualFloor; }
+  static double floor() { return kResidualFloor * kResidualFloor; }
   const Matrix& precision_;
   const Vector& sd_;
   Index rank_;
@@ -81,8 +94,10 @@ class Objective {
 
 }  // namespace
 
-QuadraticFitter::QuadraticFitter(ConstMatrixRef precision)
-    : precision_(precision), conditional_sd_(precision.diagonal().cwiseSqrt().cwiseInverse()) {
+QuadraticFitter::QuadraticFitter(ConstMatrixRef precision, Control* control)
+    : precision_(precision),
+      conditional_sd_(precision.diagonal().cwiseSqrt().cwiseInverse()),
+      control_(control) {
   const Eigen::LLT<Matrix> llt(precision_);
   if (llt.info() != Eigen::Success) throw DataError("the curvature is not positive definite");
   cholesky_ = llt.matrixL();
@@ -99,50 +114,59 @@ QuadraticFit QuadraticFitter::mean_field() const {
 
 Matrix QuadraticFitter::eigenvectors(ConstVectorRef residual_sd, Index rank) const {
   const Index m = precision_.rows();
-  Matrix directions = orthonormal(random_factors(m, std::min(m, rank + constants::kSubspaceExtra), 0));
-  for (int k = 0; k < constants::kSubspaceIterations; ++k) {
+  Matrix directions = orthonormal(random_factors(m, std::min(m, rank + kSubspaceExtra), 0));
+  for (int k = 0; k < kSubspaceIterations; ++k) {
     Matrix image = residual_sd.cwiseInverse().asDiagonal() * directions;
     cholesky_.triangularView<Eigen::Lower>().solveInPlace(image);
     cholesky_.triangularView<Eigen::Lower>().transpose().solveInPlace(image);
     directions = orthonormal(residual_sd.cwiseInverse().asDiagonal() * image);
+    if (control_ != nullptr) control_->poll();
   }
   const Matrix scaled = residual_sd.asDiagonal() * directions;
   const Eigen::SelfAdjointEigenSolver<Matrix> ritz(scaled.transpose() * (precision_ * scaled));
-  const Vector values = ritz.eigenvalues().head(rank).cwiseMin(constants::kWeakestFactor);
+  const Vector values = ritz.eigenvalues().head(rank).cwiseMin(kWeakestFactor);
   return scaled * ritz.eigenvectors().leftCols(rank) *
          (values.cwiseInverse().array() - 1).sqrt().matrix().asDiagonal();
 }
 
-QuadraticFit QuadraticFitter::climb(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
+QuadraticFit QuadraticFitter::maximize_from(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
   if (factors.cols() == 0) return mean_field();
   const Objective objective(precision_, conditional_sd_, factors.cols());
   const auto model = make_model(objective.dimension(), objective);
-  Evaluator evaluator(model, 1);
+  Evaluator evaluator(model, 1, control_, 0);
   Vector at = objective.coordinates(factors, residual_sd);
   double value = 0;
-  for (int k = 0; k < constants::kQuadraticRestarts; ++k) {
-    const ModeSearch search = search_mode(evaluator, at, constants::kQuadraticIterations);
+  for (int k = 0; k < kQuadraticRestarts; ++k) {
+    const ModeSearch search = search_mode(evaluator, at, kQuadraticIterations);
     at = search.end.theta;
     value = search.end.log_density;
-    if (value - search.path.front().log_density < constants::kQuadraticTolerance) break;
+    if (value - search.path.front().log_density < kQuadraticTolerance) break;
   }
   return {objective.factors(at), objective.residual_sd(at), value};
 }
 
 QuadraticFit QuadraticFitter::fit(Index rank) const {
   if (rank == 0) return mean_field();
-  return climb(eigenvectors(conditional_sd_, rank), conditional_sd_);
+  return maximize_from(eigenvectors(conditional_sd_, rank), conditional_sd_);
 }
 
 QuadraticFit QuadraticFitter::best(Index rank) const {
   if (rank == 0) return mean_field();
-  const Index m = precision_.rows();
-  const auto starts = static_cast<Index>(std::clamp(
-      constants::kTopEffort / (static_cast<double>(m) * static_cast<double>(m) * static_cast<double>(rank)),
-      1., static_cast<double>(constants::kMostTops)));
+  const auto m = static_cast<double>(precision_.rows());
+  const auto starts = static_cast<Index>(
+      std::clamp(kStartEffort / (m * m * static_cast<double>(rank)), 1., static_cast<double>(kMostStarts)));
   QuadraticFit best = fit(rank);
+  try {
+    improve(best, rank, starts);
+  } catch (const Stopped&) {  // the best so far
+  }
+  return best;
+}
+
+void QuadraticFitter::improve(QuadraticFit& best, Index rank, Index starts) const {
+  const Index m = precision_.rows();
   const auto try_from = [&](const Matrix& factors, const Vector& residual_sd) {
-    QuadraticFit other = climb(factors, residual_sd);
+    QuadraticFit other = maximize_from(factors, residual_sd);
     if (other.value > best.value) best = std::move(other);
   };
   if (starts > 2) {
@@ -159,7 +183,6 @@ QuadraticFit QuadraticFitter::best(Index rank) const {
     disturbed.col(k % rank) += disturbed.col(k % rank).norm() / direction.norm() * direction;
     try_from(disturbed, best.residual_sd);
   }
-  return best;
 }
 
 }  // namespace magva

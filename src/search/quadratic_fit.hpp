@@ -1,10 +1,15 @@
 #pragma once
 // The best low-rank-plus-diagonal Gaussian for a Gaussian posterior with a given precision A: it maximises
 // -tr(A Sigma)/2 + log|Sigma|/2 over Sigma = W W' + diag(d)^2, and needs no model evaluations. There may be
-// many tops, some tenths of a nat apart, so that several starts are worth their while.
+// many local maxima, some tenths of a nat below the highest, so that several starts are worth their while.
+#include "core/control.hpp"
 #include "magva/types.hpp"
 
 namespace magva {
+
+/// The weakest factor has 1/kWeakestFactor - 1 times the residual variance: a factor of length zero never
+/// grows.
+inline constexpr double kWeakestFactor = .98;
 
 struct QuadraticFit {
   Matrix factors;      ///< W
@@ -14,16 +19,17 @@ struct QuadraticFit {
 
 class QuadraticFitter {
  public:
-  /// `precision` must be positive definite.
-  explicit QuadraticFitter(ConstMatrixRef precision);
+  /// `precision` must be positive definite. The control, where there is one, is polled as time passes.
+  explicit QuadraticFitter(ConstMatrixRef precision, Control* control = nullptr);
 
-  /// The top above the eigenvectors with the smallest eigenvalues of A, in units of the conditional sds.
+  /// The local maximum reached from the eigenvectors with the smallest eigenvalues of A, in units of the
+  /// conditional sds.
   QuadraticFit fit(Index rank) const;
-  /// The highest top that climbs from many places reach: eigenvectors in other units, random factors, and the
-  /// best so far with one factor disturbed.
+  /// The highest of the local maxima reached from many places: eigenvectors in other units, random factors,
+  /// and the best so far with one factor disturbed. Where the fit must end, the best so far.
   QuadraticFit best(Index rank) const;
-  /// The top above a given point.
-  QuadraticFit climb(ConstMatrixRef factors, ConstVectorRef residual_sd) const;
+  /// The local maximum reached from a given point.
+  QuadraticFit maximize_from(ConstMatrixRef factors, ConstVectorRef residual_sd) const;
   /// For the given d the best W: eigenvectors of D A D, as long as their eigenvalues are below 1.
   Matrix eigenvectors(ConstVectorRef residual_sd, Index rank) const;
   /// The value of the unrestricted optimum, Sigma = A^-1.
@@ -31,10 +37,13 @@ class QuadraticFitter {
 
  private:
   QuadraticFit mean_field() const;
+  /// Replaces `best` by what other starts reach where that is higher.
+  void improve(QuadraticFit& best, Index rank, Index starts) const;
 
   Matrix precision_;
   Matrix cholesky_;
   Vector conditional_sd_;
+  Control* control_;
 };
 
 }  // namespace magva

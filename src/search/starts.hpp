@@ -12,7 +12,7 @@ namespace magva {
 struct Candidate {
   PathPoint centre;
   std::optional<Matrix> curvature;  ///< positive definite
-  bool is_mode = false;             ///< a top of the log density, not a point on the way to one
+  bool is_mode = false;             ///< a local maximum of the log density, not a point on the way to one
   std::size_t search = 0;           ///< which start led here
 };
 
@@ -20,7 +20,7 @@ struct Candidate {
 /// DataError where there is none.
 std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int count, std::uint64_t seed);
 
-/// Searches on with the dense curvature to the very top. Nothing where the curvature cannot be had.
+/// Searches on with the dense curvature to the very maximum. Nothing where the curvature cannot be had.
 std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from);
 
 /// The point on a search's way whose local Gaussian has the best ELBO.

@@ -86,7 +86,7 @@ class Fit(Case):
 
     def test_ranks_and_families_of_the_default(self):
         self.logistic_table()
-        for words, family, rank in ((["--rank", 2], "stiefel", 2), (["--family", "mean-field"], "mean-field", 0),
+        for words, family, rank in ((["--rank", 2], "low-rank", 2), (["--family", "mean-field"], "mean-field", 0),
                                     (["--family", "full-rank"], "full-rank", 6)):
             self.succeeds("fit", "data.csv", "--response", "y", *words, "--out", "fit")
             self.assertEqual((self.record()["family"], self.record()["rank"]), (family, rank))

@@ -5,15 +5,14 @@
 #include <numbers>
 
 #include "core/noise.hpp"
-#include "fit/constants.hpp"
+#include "fit/runs.hpp"
 #include "magva/fit.hpp"
+#include "search/curvature.hpp"
 
 namespace magva {
 namespace {
 
-static_assert(constants::kDenseDimension < 3000, "these tests are for sketched curvatures");
-
-double promise(Index m) { return constants::kToleranceShare * static_cast<double>(m); }
+static_assert(kDenseDimension < 3000, "these tests are for sketched curvatures");
 
 TEST(FitAutoLarge, FindsTheFactorsOfAGaussian) {
   constexpr Index kSize = 3000;
@@ -33,7 +32,7 @@ TEST(FitAutoLarge, FindsTheFactorsOfAGaussian) {
   const FitResult result = fit(model, options);
   EXPECT_EQ(result.stopped, StopReason::kConverged) << result.stop_detail;
   EXPECT_EQ(result.posterior.rank(), kRank);
-  EXPECT_LT(kl_divergence(result.posterior, posterior), promise(kSize));
+  EXPECT_LT(kl_divergence(result.posterior, posterior), promised_nats(kSize));
 }
 
 /// A logistic regression with responses 1, 0, 1, 0, ...: row k adds up its own block of coefficients, and
@@ -131,7 +130,7 @@ FitResult mean_field(const Blocks& blocks, std::int64_t evaluations) {
 void expect_as_promised(const Blocks& blocks, const Gaussian& found) {
   const double best = blocks.elbo(blocks.best());
   EXPECT_LT(blocks.elbo(found), best + 1e-3);
-  EXPECT_GT(blocks.elbo(found), best - promise(Blocks::kSize));
+  EXPECT_GT(blocks.elbo(found), best - promised_nats(Blocks::kSize));
 }
 
 // Sigma times the curvature has fifty eigenvalues far above 1 and equal: steps that take them to be 1 feed on

@@ -44,7 +44,7 @@ TEST(QuadraticFit, FindsACovarianceOfItsFamilyExactly) {
   Matrix sigma = w * w.transpose();
   sigma.diagonal() += normals(15, 1, 2).cwiseAbs2() + Vector::Constant(15, .2);
   const QuadraticFitter fitter(sigma.llt().solve(Matrix::Identity(15, 15)));
-  // A climb ends when a whole run of it gains less than 1e-3 nats.
+  // An ascent ends when a whole run of it gains less than 1e-3 nats.
   EXPECT_NEAR(fitter.best(3).value, fitter.full_rank_value(), 5e-3);
   EXPECT_LT(fitter.best(1).value, fitter.full_rank_value() - .1);
 }
@@ -56,16 +56,17 @@ TEST(QuadraticFit, MeanFieldHasTheConditionalSds) {
   EXPECT_TRUE(fit.residual_sd.isApprox(a.diagonal().cwiseSqrt().cwiseInverse()));
 }
 
-// The top above the leading eigenvectors is not the highest one where columns are nearly collinear.
-TEST(QuadraticFit, ManyStartsFindAHigherTop) {
+// The maximum reached from the leading eigenvectors is not the highest one where columns are nearly
+// collinear.
+TEST(QuadraticFit, ManyStartsFindAHigherMaximum) {
   const QuadraticFitter fitter(correlated_precision(30, .999, 7));
   EXPECT_GT(fitter.best(2).value, fitter.fit(2).value + .1);
 }
 
-TEST(QuadraticFit, AClimbFromATopStaysThere) {
+TEST(QuadraticFit, AnAscentFromAMaximumStaysThere) {
   const QuadraticFitter fitter(correlated_precision(20, .9, 2));
-  const QuadraticFit top = fitter.best(2);
-  EXPECT_NEAR(fitter.climb(top.factors, top.residual_sd).value, top.value, 5e-3);
+  const QuadraticFit maximum = fitter.best(2);
+  EXPECT_NEAR(fitter.maximize_from(maximum.factors, maximum.residual_sd).value, maximum.value, 5e-3);
 }
 
 }  // namespace

@@ -8,8 +8,11 @@
 
 namespace magva {
 
+/// Up to this m the covariance is full rank: m^2/2 numbers cost less than the choice of a rank would.
+inline constexpr Index kFullRankDimension = 128;
+
 struct RankChoice {
-  Index rank;
+  Index rank = 0;
   std::vector<RankStep> path;
 };
 

@@ -1,29 +1,31 @@
-#include "search/rank_path.hpp"
+#include "search/rank_choice.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "fit/constants.hpp"
-
 namespace magva {
 
 namespace {
-double cost(Index m) {
-  return std::max(constants::kRankGainNats, constants::kRankGainShare * static_cast<double>(m));
-}
+
+/// Doubling the rank must gain this many nats, or nats a parameter, whichever is more.
+constexpr double kRankGainNats = 1;
+constexpr double kRankGainShare = .005;
+constexpr Index kMostFactors = 64;
+
+double cost(Index m) { return std::max(kRankGainNats, kRankGainShare * static_cast<double>(m)); }
 }  // namespace
 
 RankChoice choose_rank(const QuadraticFitter& fitter, Index dimension) {
   const double base = fitter.fit(0).value;
   const double full = fitter.full_rank_value() - base;
   RankChoice choice{0, {{0, 0.}}};
-  if (dimension <= constants::kFullRankDimension) {
+  if (dimension <= kFullRankDimension) {
     choice.rank = dimension;
     choice.path.push_back({dimension, full});
     return choice;
   }
   double last = 0;
-  for (Index rank = 1; rank <= std::min(constants::kMostFactors, dimension / 4); rank *= 2) {
+  for (Index rank = 1; rank <= std::min(kMostFactors, dimension / 4); rank *= 2) {
     const double gain = fitter.fit(rank).value - base;
     choice.path.push_back({rank, gain});
     if (gain - last < cost(dimension) && full - gain < 2 * cost(dimension)) break;

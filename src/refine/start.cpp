@@ -1,0 +1,115 @@
+#include "refine/start.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/elbo.hpp"
+#include "core/noise.hpp"
+#include "search/quadratic_fit.hpp"
+
+namespace magva {
+
+namespace {
+
+/// Most factors that are taken from a sketch of the curvature: so many at first, and the most where all of
+/// these pay.
+constexpr Index kFirstSketched = 16;
+constexpr Index kMostSketched = 64;
+/// Size of a random factor relative to the residual sds, where the curvature gives none.
+constexpr double kRandomFactor = .1;
+/// Factors by which the sds of a start may shrink, and draws for each: a mode's curvature says nothing of how
+/// wide the posterior is.
+constexpr double kStartScales[] = {1, .5, .25, .1, .03};
+constexpr Index kStartScaleDraws = 16;
+
+Matrix random_start(Index m, Index columns, std::uint64_t seed) {
+  Matrix out(m, columns);
+  Noise(seed, NoiseStream::kFactors).fill(0, 0, out);
+  return out;
+}
+
+GaussianStart without_curvature(Evaluator& evaluator, const Vector& mean, Index rank, std::uint64_t seed) {
+  const Index m = mean.size();
+  const Vector sd = Vector::Constant(m, kBlindSd);
+  if (rank >= m) return {mean, make_full_rank(Matrix(sd.cwiseAbs2().cwiseInverse().asDiagonal())), nullptr};
+  Matrix factors = kRandomFactor * kBlindSd * random_start(m, rank, seed);
+  return {mean, make_low_rank(std::move(factors), sd, evaluator.workers()), nullptr};
+}
+
+GaussianStart from_curvature(Evaluator& evaluator, const Vector& mean, const Matrix& curvature, Index rank) {
+  if (rank >= mean.size()) return {mean, make_full_rank(curvature), nullptr};
+  QuadraticFit fit = QuadraticFitter(curvature, evaluator.control()).best(rank);
+  return {mean, make_low_rank(std::move(fit.factors), fit.residual_sd, evaluator.workers()),
+          make_dense_curvature(curvature)};
+}
+
+GaussianStart from_sketch(Evaluator& evaluator, const Vector& mean, const CurvatureSketch& sketch, Index rank,
+                          std::uint64_t seed) {
+  const Vector sd = sketch.diagonal.cwiseSqrt().cwiseInverse();
+  Matrix factors(mean.size(), rank);
+  const Index known = std::min(rank, sketch.values.size());
+  factors.leftCols(known) = sketch.directions.leftCols(known) *
+                            (sketch.values.head(known).cwiseMin(kWeakestFactor).cwiseInverse().array() - 1)
+                                .sqrt()
+                                .matrix()
+                                .asDiagonal();
+  if (known < rank)
+    factors.rightCols(rank - known) =
+        kRandomFactor * (sd.asDiagonal() * random_start(mean.size(), rank - known, seed));
+  return {mean, make_low_rank(std::move(factors), sd, evaluator.workers()), nullptr};
+}
+
+void fit_scale(Evaluator& evaluator, const GaussianStart& start, std::uint64_t seed) {
+  double best = -std::numeric_limits<double>::infinity();
+  double chosen = 1;
+  for (const double scale : kStartScales) {
+    const auto trial = start.covariance->clone();
+    trial->scale(scale);
+    const ElboEstimate estimate =
+        estimate_elbo(evaluator, trial->gaussian(start.mean), kStartScaleDraws, seed);
+    if (estimate.rejected > kStartScaleDraws / 4) continue;
+    if (!(estimate.elbo > best)) break;
+    best = estimate.elbo;
+    chosen = scale;
+  }
+  start.covariance->scale(chosen);
+}
+
+}  // namespace
+
+CovarianceShape choose_shape(Evaluator& evaluator, const Candidate& candidate, std::optional<Index> rank,
+                             std::uint64_t seed) {
+  const Index m = evaluator.dimension();
+  CovarianceShape shape{{m <= kFullRankDimension ? m : 0, {}}, std::nullopt};
+  if (m > kDenseDimension) {
+    const Index most = std::min(rank.value_or(kFirstSketched), kMostSketched);
+    shape.sketch = sketch_curvature(evaluator, candidate.centre, most, seed);
+    if (!rank && choose_rank(*shape.sketch).rank == most)
+      shape.sketch = sketch_curvature(evaluator, candidate.centre, kMostSketched, seed);
+  }
+  if (rank)
+    shape.choice = {std::min(*rank, m), {{std::min(*rank, m), std::numeric_limits<double>::quiet_NaN()}}};
+  else if (candidate.curvature)
+    shape.choice = choose_rank(QuadraticFitter(*candidate.curvature, evaluator.control()), m);
+  else if (shape.sketch)
+    shape.choice = choose_rank(*shape.sketch);
+  return shape;
+}
+
+GaussianStart quadratic_start(Evaluator& evaluator, const Candidate& candidate, const CovarianceShape& shape,
+                              std::uint64_t seed) {
+  const Vector& mean = candidate.centre.theta;
+  const Index rank = shape.choice.rank;
+  if (candidate.curvature) return from_curvature(evaluator, mean, *candidate.curvature, rank);
+  if (shape.sketch) return from_sketch(evaluator, mean, *shape.sketch, rank, seed);
+  return without_curvature(evaluator, mean, rank, seed);
+}
+
+GaussianStart make_start(Evaluator& evaluator, const Candidate& candidate, const CovarianceShape& shape,
+                         std::uint64_t seed) {
+  GaussianStart start = quadratic_start(evaluator, candidate, shape, seed);
+  fit_scale(evaluator, start, seed);
+  return start;
+}
+
+}  // namespace magva

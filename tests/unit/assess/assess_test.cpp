@@ -1,0 +1,97 @@
+// The one verdict on a fit.
+#include "assess/assess.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "statistical/targets.hpp"
+
+namespace magva {
+namespace {
+
+const FitEnding kConverged{StopReason::kConverged, "", true, true};
+
+auto normal(Index m) {
+  return make_model(m, [m](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    return -.5 * theta.squaredNorm() - .5 * static_cast<double>(m) * std::log(2 * std::numbers::pi);
+  });
+}
+
+Gaussian dense(Index m, double sd) { return Gaussian::dense(Vector::Zero(m), sd * Matrix::Identity(m, m)); }
+
+Assessment assess_with(const Model& model, const Gaussian& q, const FitEnding& ending,
+                       const Quantities* quantities = nullptr) {
+  Evaluator evaluator(model, 1);
+  return assess(evaluator, q, ending, {4000, 1, quantities, std::nullopt});
+}
+
+bool has(const Assessment& assessment, WarningKind kind) {
+  return std::any_of(assessment.warnings.begin(), assessment.warnings.end(),
+                     [&](const Warning& warning) { return warning.kind == kind; });
+}
+
+TEST(Assess, TrustsThePosteriorItself) {
+  const Assessment found = assess_with(normal(3), dense(3, 1), kConverged);
+  EXPECT_TRUE(found.trusted);
+  EXPECT_TRUE(found.warnings.empty());
+  EXPECT_NEAR(found.elbo, 0, 1e-9);
+  EXPECT_LT(found.khat, .5);
+}
+
+TEST(Assess, DistrustsWhatDidNotEndAsItShould) {
+  for (const StopReason reason : {StopReason::kIterationLimit, StopReason::kTimeLimit,
+                                  StopReason::kInterrupted, StopReason::kDiverged}) {
+    const Assessment found = assess_with(normal(2), dense(2, 1), {reason, "the reason", false, true});
+    EXPECT_FALSE(found.trusted);
+    EXPECT_TRUE(has(found, WarningKind::kNotConverged));
+    EXPECT_NE(found.warnings.front().message.find("the reason"), std::string::npos);
+  }
+  EXPECT_TRUE(assess_with(normal(2), dense(2, 1), {StopReason::kIterationLimit, "", true, false}).trusted);
+}
+
+// Weights N(0, 1) / N(0, 1.4^2) are bounded: k-hat sees nothing.
+TEST(Assess, SeesWhatImportanceWeightsChange) {
+  const Assessment found = assess_with(normal(2), dense(2, 1.4), kConverged);
+  EXPECT_LT(found.khat, .7);
+  EXPECT_TRUE(has(found, WarningKind::kReweighted));
+  EXPECT_FALSE(found.trusted);
+  // A fit that promises nothing is only warned of.
+  const Assessment modest =
+      assess_with(normal(2), dense(2, 1.4), {StopReason::kIterationLimit, "", true, false});
+  EXPECT_TRUE(has(modest, WarningKind::kReweighted));
+  EXPECT_TRUE(modest.trusted);
+}
+
+// theta is nearly right, but exp(3 theta) is not: its sd triples with an sd that is a quarter larger.
+TEST(Assess, LooksAtTheQuantitiesThatWillBeRead) {
+  const Quantities steep{{"steep"},
+                         [](ConstMatrixRef theta) { return Matrix((2 * theta.row(0)).array().exp()); }};
+  EXPECT_TRUE(assess_with(normal(1), dense(1, 1.2), kConverged).trusted);
+  const Assessment found = assess_with(normal(1), dense(1, 1.2), kConverged, &steep);
+  EXPECT_TRUE(has(found, WarningKind::kReweighted));
+  EXPECT_FALSE(found.trusted);
+}
+
+TEST(Assess, DistrustsHeavyTailsOnlyWhereTheOptimumIsClaimed) {
+  EXPECT_TRUE(has(assess_with(targets::student(3), dense(3, 1), kConverged), WarningKind::kHeavyTails));
+  EXPECT_FALSE(
+      has(assess_with(targets::student(3), dense(3, 1), {StopReason::kIterationLimit, "", true, false}),
+          WarningKind::kHeavyTails));
+}
+
+TEST(Assess, CountsDrawsThatWereNotFinite) {
+  const auto half = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    return theta(0) < 0 ? -std::numeric_limits<double>::infinity() : -.5 * theta(0) * theta(0);
+  });
+  const Assessment found = assess_with(half, dense(1, 1), kConverged);
+  EXPECT_TRUE(has(found, WarningKind::kRejectedDraws));
+  EXPECT_FALSE(found.trusted);
+}
+
+}  // namespace
+}  // namespace magva

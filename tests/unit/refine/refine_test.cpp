@@ -1,0 +1,208 @@
+// The parts of the refinement, each alone: geometry, differentials, expected curvature, steps.
+#include <gtest/gtest.h>
+#include <Eigen/Cholesky>
+
+#include <cmath>
+
+#include "core/noise.hpp"
+#include "refine/low_rank_covariance.hpp"
+#include "refine/low_rank_differential.hpp"
+#include "refine/refinement.hpp"
+#include "statistical/targets.hpp"
+
+namespace magva {
+namespace {
+
+constexpr Index kSize = 7;
+constexpr Index kRank = 2;
+
+Matrix normals(Index rows, Index cols, std::uint64_t seed) {
+  Matrix out(rows, cols);
+  Noise(seed, NoiseStream::kRandomPoint).fill(0, 0, out);
+  return out;
+}
+
+Matrix random_precision() {
+  const Matrix x = normals(2 * kSize, kSize, 5);
+  return x.transpose() * x;
+}
+
+struct Fixture : ::testing::Test {
+  Workers workers;
+  Matrix w = normals(kSize, kRank, 1);
+  Vector d = normals(kSize, 1, 2).cwiseAbs().array() + .5;
+  LowRankCovariance covariance{w, d, workers};
+  Matrix precision = random_precision();
+
+  Matrix sigma() const { return w * w.transpose() + Matrix(d.cwiseAbs2().asDiagonal()); }
+  Matrix inverse() const { return sigma().llt().solve(Matrix::Identity(kSize, kSize)); }
+  /// The change of Sigma along a direction.
+  Matrix change(const CovarianceTangent& x) const {
+    return w * x.factors.transpose() + x.factors * w.transpose() +
+           Matrix((2 * d.cwiseAbs2().cwiseProduct(x.scales)).asDiagonal());
+  }
+  static CovarianceTangent direction(std::uint64_t seed) {
+    return {normals(kSize, kRank, seed), normals(kSize, 1, seed + 1)};
+  }
+  /// Draws, and the gradients of log N(0, precision^-1) around them.
+  PairBatch batch(Index pairs, std::uint64_t seed) const {
+    PairBatch out;
+    out.noise = normals(kSize + kRank, pairs, seed);
+    covariance.draw(out);
+    out.half_difference = -precision * out.deviation;
+    out.pair_mean = Matrix::Zero(kSize, pairs);
+    return out;
+  }
+};
+
+using LowRankGeometry = Fixture;
+
+TEST_F(LowRankGeometry, DrawsAndTheirProductsWithThePrecision) {
+  const PairBatch drawn = batch(5, 3);
+  const Matrix expected = w * drawn.noise.topRows(kRank) + d.asDiagonal() * drawn.noise.bottomRows(kSize);
+  EXPECT_LT((drawn.deviation - expected).norm(), 1e-12);
+  EXPECT_LT((drawn.precision_times_delta - inverse() * expected).norm(), 1e-10);
+  EXPECT_NEAR(covariance.log_determinant(), std::log(sigma().determinant()), 1e-10);
+}
+
+TEST_F(LowRankGeometry, MetricIsFishers) {
+  const CovarianceTangent x = direction(11);
+  const CovarianceTangent y = direction(13);
+  const double fisher = .5 * (inverse() * change(x) * inverse() * change(y)).trace();
+  EXPECT_NEAR(inner(covariance.metric(x), y), fisher, 1e-9 * std::abs(fisher) + 1e-9);
+}
+
+// Conjugate gradients leave 1e-4 of the squared residual, and damping 1e-3 of the metric.
+TEST_F(LowRankGeometry, NaturalGradientSolvesForTheDirection) {
+  const CovarianceTangent x = direction(17);
+  const CovarianceTangent found = covariance.natural_gradient(covariance.metric(x), nullptr);
+  EXPECT_LT((change(found) - change(x)).norm(), .05 * change(x).norm());
+}
+
+TEST_F(LowRankGeometry, DifferentialWithTheRightCurvatureIsExact) {
+  auto curvature = make_dense_curvature(precision);
+  const PairBatch drawn = batch(3, 3);
+  curvature->prepare(drawn, *covariance.low_rank());
+  ASSERT_TRUE(curvature->in_use());
+  const CovarianceTangent found = covariance.differential(drawn, {0, 3}, curvature.get());
+  // Of -tr(A Sigma)/2 + log|Sigma|/2 by W and log d.
+  const Matrix g = inverse() - precision;
+  EXPECT_LT((found.factors - g * w).norm(), 1e-9 * (g * w).norm());
+  EXPECT_LT((found.scales - g.diagonal().cwiseProduct(d.cwiseAbs2())).norm(), 1e-9 * g.norm());
+}
+
+TEST_F(LowRankGeometry, DifferentialWithoutCurvatureIsUnbiased) {
+  constexpr Index kPairs = 20'000;
+  const PairBatch drawn = batch(kPairs, 3);
+  const Matrix g = inverse() - precision;
+  Vector sum = Vector::Zero(kSize);
+  Vector squares = Vector::Zero(kSize);
+  constexpr Index kParts = 50;
+  for (Index k = 0; k < kParts; ++k) {
+    const Vector part =
+        covariance.differential(drawn, {k * kPairs / kParts, kPairs / kParts}, nullptr).scales;
+    sum += part / kParts;
+    squares += part.cwiseAbs2() / kParts;
+  }
+  const Vector se = ((squares - sum.cwiseAbs2()) / (kParts - 1)).cwiseSqrt();
+  // Seven coordinates: four standard errors.
+  const Vector error = sum - g.diagonal().cwiseProduct(d.cwiseAbs2());
+  EXPECT_LT(error.cwiseQuotient(se).cwiseAbs().maxCoeff(), 4);
+}
+
+TEST_F(LowRankGeometry, CoordinatesOfTurnedFactorsAreThoseOfTheReference) {
+  const Matrix turn = normals(kRank, kRank, 23).householderQr().householderQ();
+  const LowRankCovariance turned(w * turn, d, workers);
+  const CovarianceTangent reference = covariance.coordinates(nullptr);
+  const CovarianceTangent found = turned.coordinates(&reference);
+  EXPECT_LT((found.factors - reference.factors).norm(), 1e-9);
+}
+
+TEST_F(LowRankGeometry, AMoveIsBounded) {
+  const Vector before = covariance.gaussian(Vector::Zero(kSize)).sd();
+  CovarianceTangent far = direction(29);
+  far.factors *= 1e6;
+  far.scales *= 1e6;
+  covariance.move(far, 1);
+  const Vector after = covariance.gaussian(Vector::Zero(kSize)).sd();
+  // No variance grows by more than the first-order change of 1, and its square, times e^2 for the residuals.
+  EXPECT_LT(after.cwiseQuotient(before).maxCoeff(), 4);
+}
+
+TEST(FullRankGeometry, HasNoDifferentialAtTheGaussianPosterior) {
+  const Matrix precision = random_precision();
+  const auto covariance = make_full_rank(precision);
+  PairBatch batch;
+  batch.noise = normals(kSize, 4, 3);
+  covariance->draw(batch);
+  batch.half_difference = -precision * batch.deviation;
+  EXPECT_LT(covariance->differential(batch, {0, 4}, nullptr).factors.norm(), 1e-9);
+}
+
+TEST_F(LowRankGeometry, DenseCurvatureIsLearned) {
+  auto curvature = make_dense_curvature(3 * precision);
+  const double before = (curvature->times(w, *covariance.low_rank()) - precision * w).norm();
+  for (std::uint64_t k = 0; k < 60; ++k) {
+    const PairBatch drawn = batch(32, 100 + k);
+    curvature->prepare(drawn, *covariance.low_rank());
+    curvature->learn(drawn);
+  }
+  EXPECT_LT((curvature->times(w, *covariance.low_rank()) - precision * w).norm(), .05 * before);
+}
+
+// Mean-field where A has one large direction besides the identity: Lanczos finds it and bounds the rest.
+TEST(Sketch, FindsALargeDirection) {
+  constexpr Index kLarge = 300;
+  Workers workers;
+  const Vector u = normals(kLarge, 1, 7).normalized();
+  const Matrix a = Matrix::Identity(kLarge, kLarge) + 50 * u * u.transpose();
+  const LowRankCovariance sigma(Matrix(kLarge, 0), Vector::Ones(kLarge), workers);
+  const auto product = [&](ConstVectorRef x) {
+    Matrix two(kLarge, 2);
+    two.col(0) = two.col(1) = a * x;
+    return two;
+  };
+  const SketchedCurvature sketch(sigma, product, normals(kLarge, 2, 9));
+  const Vector g = normals(kLarge, 1, 10);
+  EXPECT_LT((sketch.times(u, sigma) - a * u).norm(), .02 * 51);
+  EXPECT_LT((sketch.mean_step(g, sigma) - a.llt().solve(g)).norm(), .05 * g.norm());
+  EXPECT_LT((sketch.known_part(u) - u).norm(), .02);
+}
+
+TEST(StepControl, FollowsTheNoise) {
+  StepControl clean;
+  StepControl noisy;
+  for (int k = 0; k < 40; ++k) {
+    clean.observe({1, 1, 0});
+    noisy.observe({0, 1, 0});
+  }
+  EXPECT_DOUBLE_EQ(clean.step(), .5);
+  EXPECT_TRUE(clean.signal_dominated());
+  EXPECT_DOUBLE_EQ(noisy.step(), .05);
+  EXPECT_TRUE(noisy.noise_dominated());
+}
+
+TEST(StepControl, ShrinksWhereStepsOvershoot) {
+  StepControl control;
+  for (int k = 0; k < 40; ++k) control.observe({1, 1, 0});
+  for (int k = 0; k < 10; ++k) control.observe({1, 1, -1});
+  EXPECT_LT(control.step(), .4);
+}
+
+TEST(Refinement, ConvergesToAGaussianPosteriorFromAPoorStart) {
+  const auto model = targets::chain(5);
+  Evaluator evaluator(model, 1);
+  const Vector sd = (Vector::LinSpaced(5, -3, 3) * std::log(10.)).array().exp();
+  GaussianStart start{Vector::LinSpaced(5, 0, 4) + .5 * sd,
+                      make_full_rank(Matrix((.5 * sd).cwiseAbs2().cwiseInverse().asDiagonal())), nullptr};
+  Refinement refinement(evaluator, std::move(start), 1, .1);
+  for (int k = 0; k < 2000 && refinement.status() == RefinementStatus::kRunning; ++k) refinement.step();
+  EXPECT_EQ(refinement.status(), RefinementStatus::kConverged);
+  for (Index i = 0; i < 5; ++i) {
+    EXPECT_NEAR(refinement.posterior().mean()(i), static_cast<double>(i), .1 * sd(i));
+    EXPECT_NEAR(refinement.posterior().sd()(i), sd(i), .1 * sd(i));
+  }
+}
+
+}  // namespace
+}  // namespace magva

@@ -1,0 +1,149 @@
+// The stages before the refinement, each alone: mode search, curvature, choice of the rank.
+#include <gtest/gtest.h>
+#include <Eigen/Cholesky>
+
+#include <cmath>
+
+#include "core/noise.hpp"
+#include "search/candidates.hpp"
+#include "search/curvature.hpp"
+#include "search/rank_choice.hpp"
+#include "statistical/targets.hpp"
+
+namespace magva {
+namespace {
+
+Matrix normals(Index rows, Index cols, std::uint64_t seed) {
+  Matrix out(rows, cols);
+  Noise(seed, NoiseStream::kRandomPoint).fill(0, 0, out);
+  return out;
+}
+
+Matrix random_precision(Index m) {
+  const Matrix x = normals(2 * m, m, 5);
+  return x.transpose() * x;
+}
+
+/// log N(theta; mean, precision^-1) but for its constant.
+auto quadratic(Vector mean, Matrix precision) {
+  const Index m = mean.size();
+  return make_model(m, [mean = std::move(mean), precision = std::move(precision)](ConstVectorRef theta,
+                                                                                  VectorRef gradient) {
+    gradient = -precision * (theta - mean);
+    return .5 * gradient.dot(theta - mean);
+  });
+}
+
+/// Rosenbrock's valley upside down: its maximum is 0 at (1, 1).
+auto valley() {
+  return make_model(2, [](ConstVectorRef theta, VectorRef gradient) {
+    const double a = 1 - theta(0);
+    const double b = theta(1) - theta(0) * theta(0);
+    gradient << 2 * a + 400 * theta(0) * b, -200 * b;
+    return -a * a - 100 * b * b;
+  });
+}
+
+PathPoint at(Evaluator& evaluator, const Vector& theta) {
+  PathPoint point{theta, Vector(theta.size()), 0};
+  point.log_density = evaluator.evaluate(point.theta, point.gradient);
+  return point;
+}
+
+TEST(ModeSearch, FindsTheEndOfACurvedValley) {
+  const auto model = valley();
+  Evaluator evaluator(model, 1);
+  const ModeSearch search = search_mode(evaluator, Vector{{-1.2, 1}}, 300);
+  EXPECT_TRUE(search.converged);
+  EXPECT_GT(search.end.log_density, -1e-3);  // it ends when 8 iterations gain less
+  EXPECT_EQ(search.path.front().theta, (Vector{{-1.2, 1}}));
+}
+
+TEST(ModeSearch, WithTheRightCurvatureItIsOneNewtonStep) {
+  const Matrix precision = random_precision(12);
+  const Vector mean = normals(12, 1, 6);
+  const auto model = quadratic(mean, precision);
+  Evaluator evaluator(model, 1);
+  const ModeSearch search = search_mode(evaluator, Vector::Zero(12), 1, precision);
+  EXPECT_LT((search.end.theta - mean).norm(), 1e-9);
+}
+
+TEST(ModeSearch, StoppedItReturnsTheHighestPointSoFar) {
+  const auto model = valley();
+  const std::vector<Observer> observers;
+  Control control({.evaluations = 12}, observers);
+  Evaluator evaluator(model, 1, &control);
+  const ModeSearch search = search_mode(evaluator, Vector{{-1.2, 1}}, 300);
+  EXPECT_TRUE(control.stopped());
+  EXPECT_FALSE(search.converged);
+  EXPECT_EQ(evaluator.evaluations(), 12);
+  EXPECT_GT(search.end.log_density, search.path.front().log_density);
+}
+
+// One-sided differences are exact for a quadratic, too, but for rounding: gradients of size |A| |theta| are
+// known to 1e-16 and divided by steps of 1e-4 and more.
+TEST(DenseCurvature, IsThatOfAQuadraticWhoseScalesDiffer) {
+  Matrix precision = random_precision(8);
+  const Vector scale = (Vector::LinSpaced(8, -3, 3) * std::log(10.)).array().exp();
+  precision = (scale.asDiagonal() * precision * scale.asDiagonal()).eval();
+  const auto model = quadratic(Vector::Zero(8), precision);
+  Evaluator evaluator(model, 1);
+  const auto found = dense_curvature(evaluator, at(evaluator, Vector::Zero(8)));
+  ASSERT_TRUE(found);
+  const Vector unit = precision.diagonal().cwiseSqrt().cwiseInverse();
+  EXPECT_LT((unit.asDiagonal() * (*found - precision) * unit.asDiagonal()).cwiseAbs().maxCoeff(), 1e-6);
+}
+
+TEST(DenseCurvature, OfNegativeDirectionsBecomesPositive) {
+  Matrix indefinite = Matrix::Identity(3, 3);
+  indefinite(1, 1) = -2;
+  const Matrix found = positive_part(indefinite);
+  EXPECT_EQ(Eigen::LLT<Matrix>(found).info(), Eigen::Success);
+  EXPECT_NEAR(found(1, 1), 2, 1e-12);
+  const Matrix precision = random_precision(4);
+  EXPECT_EQ(positive_part(precision), precision);
+}
+
+// The covariance I + 999 u u' has one factor, worth (.001 - 1 - log .001)/2 = 3 nats; a rank must gain 2 of
+// 400 parameters.
+TEST(SketchedCurvature, FindsTheOneFactorOfAPosterior) {
+  constexpr Index kSize = 400;
+  const Vector u = normals(kSize, 1, 7).normalized();
+  const Matrix covariance = Matrix::Identity(kSize, kSize) + 999 * u * u.transpose();
+  const Matrix precision = covariance.llt().solve(Matrix::Identity(kSize, kSize));
+  const auto model = quadratic(Vector::Zero(kSize), precision);
+  Evaluator evaluator(model, 1);
+  const CurvatureSketch sketch = sketch_curvature(evaluator, at(evaluator, Vector::Zero(kSize)), 4, 1);
+  EXPECT_LT((sketch.diagonal - precision.diagonal()).cwiseAbs().maxCoeff(), .05);
+  EXPECT_NEAR(sketch.values(0), .001, .0005);
+  EXPECT_GT(std::abs(sketch.directions.col(0).normalized().dot(u)), .99);
+  EXPECT_GT(sketch.values(1), .8);
+  EXPECT_EQ(choose_rank(sketch).rank, 1);
+}
+
+TEST(RankChoice, TakesAsManyFactorsAsPay) {
+  constexpr Index kSize = 200;
+  constexpr Index kFactors = 4;
+  const Matrix w = 2 * normals(kSize, kFactors, 8);
+  const Matrix covariance = Matrix::Identity(kSize, kSize) + w * w.transpose();
+  const QuadraticFitter fitter(covariance.llt().solve(Matrix::Identity(kSize, kSize)));
+  const RankChoice choice = choose_rank(fitter, kSize);
+  EXPECT_EQ(choice.rank, kFactors);
+  for (std::size_t i = 1; i < choice.path.size(); ++i)
+    EXPECT_GE(choice.path[i].gain, choice.path[i - 1].gain);
+  EXPECT_EQ(choose_rank(fitter, kFullRankDimension).rank, kFullRankDimension);
+}
+
+TEST(Candidates, TwoModesAreFoundOnceEach) {
+  const auto model = targets::two_modes(2, 3);
+  Evaluator evaluator(model, 1);
+  const std::vector<Vector> points = {Vector{{3, 3}}, Vector{{2.5, 3.5}}, Vector{{-3, -3}}, Vector{{-2, -3}}};
+  const SearchResult found = find_candidates(evaluator, points, 1);
+  EXPECT_EQ(found.reports.size(), 4U);
+  Index modes = 0;
+  for (const Candidate& candidate : found.candidates) modes += candidate.is_mode ? 1 : 0;
+  EXPECT_EQ(modes, 2);
+}
+
+}  // namespace
+}  // namespace magva
