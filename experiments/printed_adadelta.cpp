@@ -71,44 +71,60 @@ class StiefelAdadelta {
   Matrix previous_, gradients_, steps_;
 };
 
+/// q = N(mu, B D1^2 B' + D2^2).
+struct StiefelGaussian {
+  Vector mu, d1, d2;
+  Matrix b;
+};
+
+StiefelGaussian first_gaussian(Index m, Index rank, const StartingValues& start, std::uint64_t seed) {
+  Matrix normals(m, rank);
+  Noise(seed, NoiseStream::kFactors).fill(0, 0, normals);
+  return {Vector::Zero(m), Vector::Constant(rank, start.factor_scale),
+          Vector::Constant(m, start.residual_scale),
+          Eigen::HouseholderQR<Matrix>(normals).householderQ() * Matrix::Identity(m, rank)};
+}
+
+/// The paper's equations (Stiefel2) to (Stiefel4) for one draw, with g the gradient of log h there.
+StiefelGaussian elbo_gradient(const StiefelGaussian& q, const Vector& g, const Vector& z,
+                              const Vector& epsilon) {
+  const Index rank = q.b.cols();
+  // Sigma^-1 B D1 = D2^-2 A (I + A' D2^-2 A)^-1 with A = B D1.
+  const Vector inverse = q.d2.cwiseAbs2().cwiseInverse();
+  const Matrix a = q.b * q.d1.asDiagonal(), scaled = inverse.asDiagonal() * a;
+  const Matrix capacitance = Matrix::Identity(rank, rank) + a.transpose() * scaled;
+  const Matrix solved = capacitance.llt().solve(scaled.transpose()).transpose();
+  const Vector diagonal = inverse - solved.cwiseProduct(scaled).rowwise().sum();
+  return {g, (q.b.transpose() * g).cwiseProduct(z) + q.b.cwiseProduct(solved).colwise().sum().transpose(),
+          g.cwiseProduct(epsilon) + diagonal.cwiseProduct(q.d2),
+          g * z.cwiseProduct(q.d1).transpose() + solved * q.d1.asDiagonal()};
+}
+
 }  // namespace
 
 PrintedAdadelta follow_printed_adadelta(const Model& model, Index rank, const StartingValues& start,
                                         std::int64_t iterations, std::uint64_t seed) {
   const Index m = model.dimension();
-  Matrix normals(m, rank), noise(m + rank, 1), gradient(m, 1);
-  Noise(seed, NoiseStream::kFactors).fill(0, 0, normals);
-  Matrix b = Eigen::HouseholderQR<Matrix>(normals).householderQ() * Matrix::Identity(m, rank);
-  Vector mu = Vector::Zero(m), d1 = Vector::Constant(rank, start.factor_scale),
-         d2 = Vector::Constant(m, start.residual_scale), log_density(1);
+  StiefelGaussian q = first_gaussian(m, rank, start, seed);
   EuclideanAdadelta mean_rule(m), d1_rule(rank), d2_rule(m);
-  StiefelAdadelta factor_rule(b);
+  StiefelAdadelta factor_rule(q.b);
   Workers workers(1);
   const auto scratch = model.make_scratch(1);
   const Noise source(seed, NoiseStream::kFit);
+  Matrix noise(m + rank, 1), gradient(m, 1);
+  Vector log_density(1);
   PrintedAdadelta out{};
   for (std::int64_t t = 1; t <= iterations; ++t) {
     source.fill(static_cast<std::uint64_t>(t), 0, noise);
     const Vector z = noise.col(0).head(rank), epsilon = noise.col(0).tail(m);
-    const Matrix theta = mu + b * d1.cwiseProduct(z) + d2.cwiseProduct(epsilon);
+    const Matrix theta = q.mu + q.b * q.d1.cwiseProduct(z) + q.d2.cwiseProduct(epsilon);
     Evaluation evaluation{*scratch, workers, 0};
     model.evaluate(theta, log_density, gradient, evaluation);
-    const Vector g = gradient.col(0);
-
-    // Sigma^-1 B D1 = D2^-2 A (I + A' D2^-2 A)^-1 with A = B D1.
-    const Vector inverse = d2.cwiseAbs2().cwiseInverse();
-    const Matrix a = b * d1.asDiagonal(), scaled = inverse.asDiagonal() * a;
-    const Matrix capacitance = Matrix::Identity(rank, rank) + a.transpose() * scaled;
-    const Matrix solved = capacitance.llt().solve(scaled.transpose()).transpose();
-    const Matrix by_b = g * z.cwiseProduct(d1).transpose() + solved * d1.asDiagonal();
-    const Vector by_d1 =
-        (b.transpose() * g).cwiseProduct(z) + b.cwiseProduct(solved).colwise().sum().transpose();
-    const Vector by_d2 =
-        g.cwiseProduct(epsilon) + (inverse - solved.cwiseProduct(scaled).rowwise().sum()).cwiseProduct(d2);
-    mean_rule.ascend(mu, g);
-    d1_rule.ascend(d1, by_d1);
-    d2_rule.ascend(d2, by_d2);
-    const Matrix step = factor_rule.descend(b, -by_b);
+    const StiefelGaussian by = elbo_gradient(q, gradient.col(0), z, epsilon);
+    mean_rule.ascend(q.mu, by.mu);
+    d1_rule.ascend(q.d1, by.d1);
+    d2_rule.ascend(q.d2, by.d2);
+    const Matrix step = factor_rule.descend(q.b, -by.b);
     out.negative_share += factor_rule.negative_share() / static_cast<double>(iterations);
     if (!step.allFinite() || !factor_rule.finite()) {
       out.first_not_finite = t;
