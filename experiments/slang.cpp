@@ -30,29 +30,11 @@ LowRankPrecision first_posterior(Index dimension, const SlangOptions& options) {
 
 }  // namespace
 
-LowRankPrecision::LowRankPrecision(Vector mean, Matrix factors, Vector diagonal)
-    : mean_(std::move(mean)), factors_(std::move(factors)), diagonal_(std::move(diagonal)) {
-  const Matrix a = diagonal_.array().rsqrt().matrix().asDiagonal() * factors_;
-  const Eigen::SelfAdjointEigenSolver<Matrix> gram(a.transpose() * a);
-  directions_ = a * gram.eigenvectors();
-  stretch_ = 1 + gram.eigenvalues().array().max(0);
-}
+LowRankPrecision::LowRankPrecision(Vector mean, Matrix factors, ConstVectorRef diagonal)
+    : mean_(std::move(mean)), precision_(std::move(factors), diagonal.cwiseSqrt()) {}
 
-// (I + A A')^-1 = I - Q S (1 + S^2)^-1 S Q'.
-Vector LowRankPrecision::times_covariance(ConstVectorRef v) const {
-  const Vector scaled = v.array() * diagonal_.array().rsqrt();
-  const Vector inner = (directions_.transpose() * scaled).cwiseQuotient(stretch_);
-  return (scaled - directions_ * inner).array() * diagonal_.array().rsqrt();
-}
-
-// (I + A A')^-1/2 = I - Q S w S Q' with w = (1 - 1/r) / S^2 = 1 / (r (1 + r)), r^2 = 1 + S^2.
 Matrix LowRankPrecision::from_noise(ConstMatrixRef noise) const {
-  const Vector root = stretch_.array().sqrt();
-  const Vector weight = (root.array() * (1 + root.array())).inverse();
-  Matrix out = noise - directions_ * (weight.asDiagonal() * (directions_.transpose() * noise));
-  out = diagonal_.array().rsqrt().matrix().asDiagonal() * out;
-  out.colwise() += mean_;
-  return out;
+  return precision_.draw_inverse(noise).colwise() + mean_;
 }
 
 Matrix LowRankPrecision::draws(Index count, std::uint64_t seed) const {
@@ -63,8 +45,7 @@ Matrix LowRankPrecision::draws(Index count, std::uint64_t seed) const {
 
 double LowRankPrecision::entropy() const {
   const auto m = static_cast<double>(mean_.size());
-  return -.5 * (diagonal_.array().log().sum() + stretch_.array().log().sum()) +
-         m / 2 * (std::log(2 * std::numbers::pi) + 1);
+  return -.5 * precision_.log_determinant() + m / 2 * (std::log(2 * std::numbers::pi) + 1);
 }
 
 std::vector<std::string> SlangOptions::problems() const {
@@ -154,7 +135,7 @@ void Slang::step() {
   Matrix factors = leading_part(columns, u.cols());
   Vector diagonal = (1 - beta) * posterior_.diagonal().array() + beta * prior +
                     (columns.rowwise().squaredNorm() - factors.rowwise().squaredNorm()).array().max(0);
-  posterior_ = LowRankPrecision(posterior_.mean(), std::move(factors), std::move(diagonal));
+  posterior_ = LowRankPrecision(posterior_.mean(), std::move(factors), diagonal);
   posterior_.set_mean(posterior_.mean() - alpha * posterior_.times_covariance(gradient));
   ++iteration_;
 }

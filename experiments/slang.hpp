@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/low_rank_plus_diagonal.hpp"
 #include "magva/types.hpp"
 
 namespace magva {
@@ -15,14 +16,14 @@ namespace magva {
 /// N(mean, (U U' + diag(d))^-1), d > 0. Nothing of size m x m is formed.
 class LowRankPrecision {
  public:
-  LowRankPrecision(Vector mean, Matrix factors, Vector diagonal);
+  LowRankPrecision(Vector mean, Matrix factors, ConstVectorRef diagonal);
   void set_mean(Vector mean) { mean_ = std::move(mean); }
 
   const Vector& mean() const { return mean_; }
-  const Matrix& factors() const { return factors_; }
-  const Vector& diagonal() const { return diagonal_; }
+  const Matrix& factors() const { return precision_.factors(); }
+  Vector diagonal() const { return precision_.residual().cwiseAbs2(); }
   /// Sigma v.
-  Vector times_covariance(ConstVectorRef v) const;
+  Vector times_covariance(ConstVectorRef v) const { return precision_.solve(v); }
   /// mean + Sigma^(1/2) e for each column e of standard normals.
   Matrix from_noise(ConstMatrixRef noise) const;
   Matrix draws(Index count, std::uint64_t seed) const;
@@ -30,11 +31,7 @@ class LowRankPrecision {
 
  private:
   Vector mean_;
-  Matrix factors_;
-  Vector diagonal_;
-  // With A = diag(d)^-1/2 U = Q S V': the directions Q S = A V, and 1 + S^2.
-  Matrix directions_;
-  Vector stretch_;
+  LowRankPlusDiagonal precision_;
 };
 
 /// What stands for an example's curvature: both are rank one.

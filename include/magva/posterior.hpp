@@ -2,6 +2,7 @@
 // The Gaussian that comes out of a fit: mean, sds, covariances, draws, log density, divergences, files.
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 
 namespace magva {
 
+class Capacitance;
+class LowRankPlusDiagonalView;
 struct SavedPosterior;
 
 /// What a Gaussian's covariance is: diagonal, low rank plus diagonal, or any.
@@ -62,13 +65,14 @@ class Gaussian {
  private:
   Gaussian() = default;
   void factorise();
+  LowRankPlusDiagonalView low_rank_covariance() const;
   friend SavedPosterior load_posterior(const std::filesystem::path& path);
 
   bool dense_ = false;
   Vector mean_;
   Matrix factors_;
   Vector residual_;
-  Matrix capacitance_root_;  ///< Cholesky factor of I + W' diag(residual)^-2 W
+  std::shared_ptr<const Capacitance> capacitance_;  ///< of a low-rank covariance
   double log_det_ = 0;
 };
 

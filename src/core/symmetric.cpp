@@ -61,8 +61,7 @@ void SymmetricEigen::sort() {
   }
 }
 
-// Cholesky, A = L L'; then L^-1 in the same place, then A^-1 = L^-T L^-1.
-double invert_positive(MatrixRef a) {
+double cholesky(MatrixRef a) {
   const Index p = a.rows();
   double log_det = 0;
   double pivots = 1;  // the logarithm of their product, as long as that is safe
@@ -80,23 +79,40 @@ double invert_positive(MatrixRef a) {
     const double inverse = 1 / std::sqrt(a(j, j));
     for (Index i = j; i < p; ++i) a(i, j) *= inverse;
   }
+  return log_det + std::log(pivots);
+}
+
+void invert_lower(MatrixRef l) {
+  const Index p = l.rows();
   for (Index j = 0; j < p; ++j) {
-    a(j, j) = 1 / a(j, j);
+    l(j, j) = 1 / l(j, j);
     for (Index i = j + 1; i < p; ++i) {
       double sum = 0;
-      for (Index k = j; k < i; ++k) sum += a(i, k) * a(k, j);
-      a(i, j) = -sum / a(i, i);
+      for (Index k = j; k < i; ++k) sum += l(i, k) * l(k, j);
+      l(i, j) = -sum / l(i, i);
     }
   }
+}
+
+void lower_gram(MatrixRef x) {
+  const Index p = x.rows();
   for (Index j = 0; j < p; ++j)
     for (Index i = j; i < p; ++i) {
       double sum = 0;
-      for (Index k = i; k < p; ++k) sum += a(k, i) * a(k, j);
-      a(i, j) = sum;
+      for (Index k = i; k < p; ++k) sum += x(k, i) * x(k, j);
+      x(i, j) = sum;
     }
   for (Index j = 0; j < p; ++j)
-    for (Index i = 0; i < j; ++i) a(i, j) = a(j, i);
-  return log_det + std::log(pivots);
+    for (Index i = 0; i < j; ++i) x(i, j) = x(j, i);
+}
+
+// A = L L', and A^-1 = L^-T L^-1.
+double invert_spd(MatrixRef a) {
+  const double log_det = cholesky(a);
+  if (std::isnan(log_det)) return log_det;
+  invert_lower(a);
+  lower_gram(a);
+  return log_det;
 }
 
 namespace {

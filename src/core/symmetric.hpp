@@ -24,8 +24,15 @@ class SymmetricEigen {
   Vector values_;
 };
 
-/// A <- A^-1 for a positive definite A; returns log|A|, not a number where A is not positive definite.
-double invert_positive(MatrixRef a);
+/// A <- L, on and below the diagonal, with A = L L' symmetric positive definite; returns log|A|, not a number
+/// if A is not positive definite.
+double cholesky(MatrixRef a);
+/// L <- L^-1, both on and below the diagonal.
+void invert_lower(MatrixRef l);
+/// X <- X' X for an X that is given on and below the diagonal.
+void lower_gram(MatrixRef x);
+/// A <- A^-1 for a symmetric positive definite A; returns log|A|, not a number if A is not positive definite.
+double invert_spd(MatrixRef a);
 
 /// Inverse square roots by Newton's iteration, for matrices of at most `size` x `size`.
 class NewtonRoot {

@@ -32,11 +32,16 @@ class TallSkinny {
   /// Symmetric p x p eigenproblem; results stay valid until the next call.
   const SymmetricEigen& eigen(ConstMatrixRef symmetric);
 
-  /// p x p matrices for the callers' own intermediate results.
-  MatrixRef small(Index p) { return small_.topLeftCorner(p, p); }
-  MatrixRef other_small(Index p) { return eigen_scratch_.topLeftCorner(p, p); }
+  /// Small matrices for the callers' own intermediate results, p x p unless given.
+  MatrixRef small(Index p) { return small(p, p); }
+  MatrixRef small(Index rows, Index cols) { return small_.topLeftCorner(rows, cols); }
+  MatrixRef other_small(Index p) { return other_small(p, p); }
+  MatrixRef other_small(Index rows, Index cols) { return eigen_scratch_.topLeftCorner(rows, cols); }
   MatrixRef third_small(Index p) { return gram_.topLeftCorner(p, p); }
+  /// A sum of products for the callers' own sweeps; gram() and what calls it use it too.
+  GramSum& gram_sum() { return sum_; }
   Workers& workers() { return workers_; }
+  Index cols() const { return small_.cols(); }
 
   /// Memory for a panel of that many columns without gaps between them, each task's own.
   MutablePanel scratch_panel(Range rows, Index cols, Index task) {

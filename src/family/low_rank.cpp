@@ -58,16 +58,14 @@ LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws,
       d2_(options.scales == ScaleCoordinates::kLog ? dimension : 0),
       weights_(kPanelRows, row_tasks(dimension)),
       beside_(2 * kPanelRows, row_tasks(dimension)),
-      h_(rank_, rank_),
-      k_(rank_, rank_),
+      capacitance_(rank_),
       log_sums_(row_tasks(dimension)),
       weighted_(dimension, rank_, rank_),
       inner_sum_(dimension, rank_, max_draws),
       scaled_noise_(rank_, max_draws),
       weighted_noise_(rank_, max_draws),
-      inner_(rank_, max_draws),
-      inner2_(rank_, max_draws),
-      column_(dimension) {
+      column_(dimension),
+      no_factors_(dimension, 0) {
   blocks_.push_back(make_block("mu", ManifoldKind::kEuclidean, large_zeros(dimension, 1)));
   blocks_.push_back(make_block("d2", ManifoldKind::kEuclidean, large_matrix(dimension, 1)));
   blocks_.back().value.setConstant(coordinate(options.initial_residual_scale, options.scales));
@@ -121,12 +119,8 @@ void LowRank::prepare_panel(Range r, Index task) {
 void LowRank::finish_covariance() {
   half_log_det_ = log_sums_.sum();
   if (rank_ == 0) return;
-  h_ = weighted_.symmetric_total();
-  for (Index j = 0; j < rank_; ++j)
-    for (Index i = 0; i < rank_; ++i) k_(i, j) = d1_(i) * h_(i, j) * d1_(j) + (i == j ? 1 : 0);
-  half_log_det_ += .5 * invert_positive(k_);
-  for (Index j = 0; j < rank_; ++j)
-    for (Index i = 0; i < rank_; ++i) k_(i, j) *= d1_(i) * d1_(j);
+  capacitance_.compute(weighted_.symmetric_total(), d1_);
+  half_log_det_ += .5 * capacitance_.log_determinant();
 }
 
 void LowRank::prepare() {
@@ -198,31 +192,10 @@ double LowRank::entropy() const {
 }
 
 void LowRank::add_path_term(ConstMatrixRef noise, MatrixRef model_gradient) {
-  const Index draws = noise.cols();
-  const auto epsilon = noise.bottomRows(dimension());
-  // Sigma^-1 dev = epsilon/d2 + W B t with t = d1 o z - K (H (d1 o z) + B'(epsilon/d2)).
-  auto t = inner_.leftCols(draws);
-  if (rank_ > 0) {
-    scale_noise(noise);
-    const auto z = scaled_noise_.leftCols(draws);
-    auto u = inner2_.leftCols(draws);
-    for (Index s = 0; s < draws; ++s) {
-      column_ = epsilon.col(s).cwiseQuotient(residual_sds());
-      kernel_.gram(factors(), column_, u.col(s));
-    }
-    u += h_.lazyProduct(z);
-    t = z - k_.lazyProduct(u);
-  }
-  for (Index s = 0; s < draws; ++s) {
-    if (rank_ > 0)
-      kernel_.multiply(1, factors(), t.col(s), 0, column_);
-    else
-      column_.setZero();
+  for (Index s = 0; s < noise.cols(); ++s) {
+    covariance().solve_draw(noise.col(s), column_, kernel_);
     sweep(dimension(), kernel_.workers(), [&](Range r, Index) {
-      const auto d2 = residual_sds().segment(r.begin, r.size());
-      model_gradient.col(s).segment(r.begin, r.size()) +=
-          (epsilon.col(s).segment(r.begin, r.size()) + column_.segment(r.begin, r.size()).cwiseQuotient(d2))
-              .cwiseQuotient(d2);
+      model_gradient.col(s).segment(r.begin, r.size()) += column_.segment(r.begin, r.size());
     });
   }
 }
@@ -253,7 +226,7 @@ Panel LowRank::make(Range r, Index task, const MutablePanel& of_factors) {
   Panel b = panel(blocks_[factor_block_].value, r);
   b.cols = rank_;
   if (scale_block_ != 0) inner_sum_.add(b, {model(0), parts_.model.stride, r.size(), draws}, task);
-  if (entropy && rank_ > 0) detail::multiply(1, b, k_, 0, of_factors);
+  if (entropy && rank_ > 0) detail::multiply(1, b, capacitance_.inverse(), 0, of_factors);
   by_packs(r.size(), [&](auto pack) {
     Pack mean{};
     Pack residual{};
@@ -285,6 +258,8 @@ Panel LowRank::make(Range r, Index task, const MutablePanel& of_factors) {
 
 // The paper's (Stiefel3): E[(B'g) o z] + diag(B' Sigma^-1 B) o d1, where B' Sigma^-1 B = H - H K H.
 void LowRank::factor_scale_gradient() {
+  const Matrix& h = capacitance_.gram();
+  const Matrix& k = capacitance_.inverse();
   auto out = blocks_[scale_block_].gradient.col(0);
   const MatrixRef inner = inner_sum_.total();
   for (Index i = 0; i < rank_; ++i) {
@@ -294,10 +269,10 @@ void LowRank::factor_scale_gradient() {
       double quadratic = 0;
       for (Index j = 0; j < rank_; ++j) {
         double kh = 0;
-        for (Index l = 0; l < rank_; ++l) kh += k_(l, j) * h_(l, i);
-        quadratic += h_(j, i) * kh;
+        for (Index l = 0; l < rank_; ++l) kh += k(l, j) * h(l, i);
+        quadratic += h(j, i) * kh;
       }
-      sum += (h_(i, i) - quadratic) * d1_(i);
+      sum += (h(i, i) - quadratic) * d1_(i);
     }
     out(i) = scale_coordinates_ == ScaleCoordinates::kLog ? sum * d1_(i) : sum;
   }
@@ -321,15 +296,7 @@ void LowRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator es
   finish_gradient();
 }
 
-void LowRank::times_covariance(VectorRef v) {
-  column_ = v;
-  v = v.cwiseProduct(residual_sds().cwiseAbs2());
-  if (rank_ == 0) return;
-  auto inner = inner_.col(0);
-  kernel_.gram(factors(), column_, inner);
-  inner.array() *= d1_.array().square();
-  kernel_.multiply(1, factors(), inner, 1, v);
-}
+void LowRank::times_covariance(VectorRef v) { covariance().times(v, v, kernel_); }
 
 Gaussian LowRank::gaussian(const std::vector<Block>& at) const {
   Matrix w(dimension(), rank_);

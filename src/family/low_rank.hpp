@@ -2,6 +2,7 @@
 // theta = mu + B (d1 o z) + d2 o epsilon: mean-field, VAFC, Stiefel, Grassmann and fixed rank are one family
 // with different manifolds for B, and d1 learned or fixed at 1. Only p x p systems are solved; with W =
 // D2^-2, H = B'WB, C = I + D1 H D1 and K = D1 C^-1 D1 the Woodbury identity reads Sigma^-1 = W - W B K B' W.
+#include "core/low_rank_plus_diagonal.hpp"
 #include "family/family.hpp"
 
 namespace magva {
@@ -26,6 +27,7 @@ class LowRank final : public Family, private RowwiseFamily {
  private:
   const Matrix& mu() const { return blocks_[0].value; }
   const Matrix& factors() const { return blocks_[factor_block_].value; }
+  const Matrix& factors_or_none() const { return rank_ > 0 ? factors() : no_factors_; }
   Block& residual_block() { return blocks_[1]; }
   Vector scales(const Block& block) const;
   /// dev is B (d1 o z) + d2 o epsilon; adds Sigma^-1 dev to the model's gradients.
@@ -34,6 +36,10 @@ class LowRank final : public Family, private RowwiseFamily {
   Eigen::Map<const Vector> residual_sds() const {
     const Matrix& plain = blocks_[1].value;
     return {d2_.size() > 0 ? d2_.data() : plain.data(), plain.rows()};
+  }
+  /// At the blocks that prepare() has seen.
+  LowRankPlusDiagonalView covariance() const {
+    return {factors_or_none(), d1_, residual_sds(), capacitance_};
   }
   void load_scales(const Block& block, Range rows, Vector& out) const;
   void scale_noise(ConstMatrixRef noise);
@@ -78,12 +84,13 @@ class LowRank final : public Family, private RowwiseFamily {
   Vector d1_, d2_;  ///< scales as numbers; d2 where its coordinates are logarithms
   Matrix weights_;  ///< W = 1/d2^2 for a panel, a column a task
   Matrix beside_;   ///< a panel of the gradients of mu and d2, a column a task
-  Matrix h_, k_;    ///< H and K
+  Capacitance capacitance_;
   double half_log_det_ = 0;
-  Vector log_sums_;                                        ///< of |d2|, one a task
-  GramSum weighted_, inner_sum_;                           ///< B'WB and B'g
-  Matrix scaled_noise_, weighted_noise_, inner_, inner2_;  ///< p x draws
+  Vector log_sums_;                       ///< of |d2|, one a task
+  GramSum weighted_, inner_sum_;          ///< B'WB and B'g
+  Matrix scaled_noise_, weighted_noise_;  ///< p x draws
   Vector column_;
+  Matrix no_factors_;  ///< m x 0
   GradientParts parts_;
   DrawParts draws_;
 };

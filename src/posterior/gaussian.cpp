@@ -2,8 +2,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/low_rank_plus_diagonal.hpp"
 #include "core/noise.hpp"
-#include "core/tall_skinny.hpp"
 #include "magva/error.hpp"
 #include "magva/posterior.hpp"
 
@@ -81,17 +81,16 @@ void Gaussian::factorise() {
     log_det_ = 2 * factors_.diagonal().array().log().sum();
     return;
   }
-  log_det_ = 2 * residual_.array().log().sum();
-  const Index p = rank();
-  if (p == 0) return;
-  Workers workers;
-  TallSkinny kernel(dimension(), p, workers);
-  Matrix c(p, p);
-  kernel.weighted_gram(factors_, residual_.array().square().inverse().matrix(), c);
-  c.diagonal().array() += 1;
-  capacitance_root_ = c.llt().matrixL();
-  log_det_ += 2 * capacitance_root_.diagonal().array().log().sum();
+  SerialKernel kernel(dimension(), rank(), rank());
+  Matrix gram(rank(), rank());
+  precision_weighted_gram(factors_, residual_, gram, kernel);
+  auto capacitance = std::make_shared<Capacitance>(rank());
+  capacitance->compute(gram);
+  capacitance_ = std::move(capacitance);
+  log_det_ = low_rank_covariance().log_determinant();
 }
+
+LowRankPlusDiagonalView Gaussian::low_rank_covariance() const { return {factors_, residual_, *capacitance_}; }
 
 Vector Gaussian::sd() const {
   Vector variance = factors_.rowwise().squaredNorm();
@@ -127,9 +126,13 @@ Matrix Gaussian::draws(Index count, std::uint64_t seed, std::uint32_t first) con
   Matrix noise(dense_ ? p : p + dimension(), count);
   Noise(seed, NoiseStream::kPosteriorDraws).fill(0, first, noise);
   Matrix out(dimension(), count);
-  // Draw by draw: a blocked product would round differently for another count.
-  for (Index j = 0; j < count; ++j) out.col(j).noalias() = factors_ * noise.col(j).head(p);
-  if (!dense_) out += residual_.asDiagonal() * noise.bottomRows(dimension());
+  if (dense_) {
+    // Draw by draw: a blocked product would round differently for another count.
+    for (Index j = 0; j < count; ++j) out.col(j).noalias() = factors_ * noise.col(j);
+  } else {
+    SerialKernel kernel(dimension(), p, count);
+    low_rank_covariance().draw(noise, out, kernel);
+  }
   out.colwise() += mean_;
   return out;
 }
@@ -140,13 +143,9 @@ Matrix Gaussian::solve(ConstMatrixRef v) const {
     factors_.triangularView<Eigen::Lower>().transpose().solveInPlace(out);
     return out;
   }
-  const Vector w = residual_.array().square().inverse();
-  Matrix out = w.asDiagonal() * v;
-  if (rank() == 0) return out;
-  Matrix inner = factors_.transpose() * out;
-  capacitance_root_.triangularView<Eigen::Lower>().solveInPlace(inner);
-  capacitance_root_.triangularView<Eigen::Lower>().transpose().solveInPlace(inner);
-  out -= w.asDiagonal() * (factors_ * inner);
+  Matrix out(dimension(), v.cols());
+  SerialKernel kernel(dimension(), rank(), v.cols());
+  low_rank_covariance().solve(v, out, kernel);
   return out;
 }
 
@@ -156,10 +155,10 @@ Vector Gaussian::precision_diagonal() const {
         factors_.triangularView<Eigen::Lower>().solve(Matrix::Identity(dimension(), dimension()));
     return inverse.colwise().squaredNorm();
   }
-  const Vector w = residual_.array().square().inverse();
-  if (rank() == 0) return w;
-  const Matrix inner = capacitance_root_.triangularView<Eigen::Lower>().solve(factors_.transpose());
-  return w.array() - w.array().square() * inner.colwise().squaredNorm().transpose().array();
+  Vector out(dimension());
+  SerialKernel kernel(dimension(), rank(), 1);
+  low_rank_covariance().inverse_diagonal(out, kernel);
+  return out;
 }
 
 Vector Gaussian::log_density(ConstMatrixRef theta) const {

@@ -22,7 +22,9 @@ LowRankCovariance::LowRankCovariance(Matrix factors, ConstVectorRef residual_sd,
   refresh();
 }
 
-void LowRankCovariance::refresh() { sigma_ = FactorMatrix(factors_, log_residual_.col(0)); }
+void LowRankCovariance::refresh() {
+  sigma_ = LowRankPlusDiagonal(factors_, log_residual_.col(0).array().exp());
+}
 
 bool LowRankCovariance::sketches() const { return control_.size() == 0 && m() > constants::kDenseDimension; }
 

@@ -73,7 +73,7 @@ class LowRankCovariance final : public Covariance {
 
   std::optional<SketchedCurvature> sketch_;  // in place of control_ where m is large
 
-  FactorMatrix sigma_;
+  LowRankPlusDiagonal sigma_;
 };
 
 }  // namespace magva

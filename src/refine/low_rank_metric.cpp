@@ -17,9 +17,9 @@ Tangent LowRankCovariance::metric(const Tangent& x) const {
   Tangent out;
   out.factors =
       pw * (x.factors.transpose() * pw) + pe * (factors_.transpose() * pw) + solve(w.asDiagonal() * pw);
-  // Sigma^-1 = diag(d^-2) - M b' with b = D^-1 a and M = b C^-1; diag(Sigma^-1 diag(w) Sigma^-1) row by row.
-  const Matrix b = residual_sd().cwiseInverse().asDiagonal() * sigma_.scaled();
-  const Matrix mm = sigma_.capacitance().solve(b.transpose()).transpose();
+  // Sigma^-1 = diag(d^-2) - M b' with b = D^-2 W and M = b K; diag(Sigma^-1 diag(w) Sigma^-1) row by row.
+  const Matrix b = variance.cwiseInverse().asDiagonal() * factors_;
+  const Matrix mm = b * sigma_.capacitance().inverse();
   const Matrix t = b.transpose() * (w.asDiagonal() * b);
   const Vector own = mm.cwiseProduct(b).rowwise().sum();
   Vector diagonal = w.cwiseQuotient(variance.cwiseAbs2()) - 2 * w.cwiseProduct(own).cwiseQuotient(variance) +

@@ -11,7 +11,7 @@ namespace magva {
 // With z = Sigma u the products of Sigma^1/2 A Sigma^1/2 need no root: A z is the next u, before it is made
 // orthogonal in the metric of Sigma. Products by wide differences are only nearly linear: the whole
 // projection is kept, not three diagonals of it. 2 `steps` columns are what a sketch costs.
-RitzPairs lanczos(const Product& curvature_times, const FactorMatrix& sigma, const DualVectors& known,
+RitzPairs lanczos(const Product& curvature_times, const LowRankPlusDiagonal& sigma, const DualVectors& known,
                   Vector first, Index steps) {
   const Index m = sigma.m();
   steps = std::min(steps, m - known.z.cols());
@@ -51,7 +51,8 @@ RitzPairs lanczos(const Product& curvature_times, const FactorMatrix& sigma, con
           DualVectors{z.leftCols(used) * ritz.eigenvectors(), u.leftCols(used) * ritz.eigenvectors()}};
 }
 
-SketchedCurvature::SketchedCurvature(FactorMatrix sigma, const Product& curvature_times, ConstMatrixRef first)
+SketchedCurvature::SketchedCurvature(LowRankPlusDiagonal sigma, const Product& curvature_times,
+                                     ConstMatrixRef first)
     : sigma_(std::move(sigma)) {
   const DualVectors none{Matrix(sigma_.m(), 0), Matrix(sigma_.m(), 0)};
   const RitzPairs ritz = lanczos(curvature_times, sigma_, none, first.col(0), constants::kSketchSteps);

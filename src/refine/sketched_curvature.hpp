@@ -27,13 +27,13 @@ struct RitzPairs {
   DualVectors vectors;
 };
 /// Starts from `first`, a gradient, and stays orthogonal to what is known.
-RitzPairs lanczos(const Product& curvature_times, const FactorMatrix& sigma, const DualVectors& known,
+RitzPairs lanczos(const Product& curvature_times, const LowRankPlusDiagonal& sigma, const DualVectors& known,
                   Vector first, Index steps);
 
 class SketchedCurvature {
  public:
   /// `first`: two gradients to start from.
-  SketchedCurvature(FactorMatrix sigma, const Product& curvature_times, ConstMatrixRef first);
+  SketchedCurvature(LowRankPlusDiagonal sigma, const Product& curvature_times, ConstMatrixRef first);
 
   /// (A - Sigma^-1) x, and the diagonal of A - Sigma^-1: what A has beyond a Sigma^-1 that moves on.
   Matrix excess_times(ConstMatrixRef x) const;
@@ -49,7 +49,7 @@ class SketchedCurvature {
  private:
   Vector solve(ConstVectorRef g, double rest) const;
 
-  FactorMatrix sigma_;
+  LowRankPlusDiagonal sigma_;
   DualVectors found_;
   Vector values_;
   Vector bounds_;    // their sizes, and what their noise may add

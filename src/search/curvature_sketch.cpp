@@ -78,7 +78,7 @@ RitzPairs eigenvectors(Evaluator& evaluator, const PathPoint& at, ConstVectorRef
   const auto times = [&](ConstVectorRef direction) {
     return curvature_times(evaluator, at, direction, constants::kSketchDifference);
   };
-  return lanczos(times, FactorMatrix(none, sd.array().log()), {none, none}, random.col(0).cwiseQuotient(sd),
+  return lanczos(times, LowRankPlusDiagonal(none, sd), {none, none}, random.col(0).cwiseQuotient(sd),
                  steps);
 }
 

@@ -44,17 +44,17 @@ TEST(NewtonRoot, IsTheInverseRootOfWellConditionedMatricesAndRefusesOthers) {
   }
 }
 
-TEST(InvertPositive, GivesTheInverseAndTheLogDeterminant) {
+TEST(InvertSpd, GivesTheInverseAndTheLogDeterminant) {
   for (const Index p : {1, 2, 5, 30}) {
     const Matrix a = test::random_matrix(p, p, 3);
     const Matrix c = Matrix::Identity(p, p) + a * a.transpose();
     Matrix inverse = c;
-    const double log_det = invert_positive(inverse);
+    const double log_det = invert_spd(inverse);
     EXPECT_LT((inverse * c - Matrix::Identity(p, p)).norm(), 1e-12);
     EXPECT_NEAR(log_det, std::log(c.determinant()), 1e-10);
   }
   Matrix indefinite = -Matrix::Identity(3, 3);
-  EXPECT_TRUE(std::isnan(invert_positive(indefinite)));
+  EXPECT_TRUE(std::isnan(invert_spd(indefinite)));
 }
 
 }  // namespace
