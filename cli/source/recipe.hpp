@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "magva/pspline.hpp"
 #include "magva/regression.hpp"
 #include "options/values.hpp"
 #include "table/design.hpp"

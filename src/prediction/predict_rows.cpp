@@ -48,7 +48,7 @@ RowPredictions predict_rows(const source::Recipe& recipe, const NewRows& rows, c
   for (Index begin = 0; begin < n; begin += step) {
     const Index count = std::min(step, n - begin);
     const Design design = Design::view(
-        std::visit([&](const auto& all) { return slice(all, begin, count); }, rows.design.numbers()));
+        std::visit([&](const auto& all) { return slice(all, begin, count); }, rows.design.storage()));
     const Matrix expected = expected_response(model, design, theta);
     out.mean.segment(begin, count) = expected.rowwise().mean();
     fill_quantiles(classes

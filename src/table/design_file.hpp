@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "magva/design.hpp"
+#include "magva/regression.hpp"
 #include "magva/types.hpp"
 #include "table/design_file_header.hpp"
 #include "table/mapped_file.hpp"

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "magva/design.hpp"
 #include "magva/error.hpp"
+#include "magva/regression.hpp"
 #include "table/design_file.hpp"
 #include "table/mapped_file.hpp"
 #include "table/message.hpp"
