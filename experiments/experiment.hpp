@@ -27,7 +27,7 @@ struct ReproduceOptions {
   double outlier_scale = 5;  ///< the simulation's a
   double noise_sd = 1;       ///< the simulation's sigma
 
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 };
 
 /// Data that an experiment needs are not on this machine: the other experiments can go on.

@@ -67,7 +67,7 @@ Outcome run_one(const std::string& name, const ReproduceOptions& options, const 
 
 }  // namespace
 
-std::vector<std::string> ReproduceOptions::problems() const {
+std::vector<std::string> ReproduceOptions::validate() const {
   std::vector<std::string> found;
   const auto require = [&](bool fine, const char* option, double value, const char* rule) {
     if (!fine) found.push_back(fmt::format("{} is {} and must be {}", option, value, rule));
@@ -99,7 +99,7 @@ std::unique_ptr<Experiment> make_experiment(const std::string& name, const Repro
 
 Outcome reproduce(const std::vector<std::string>& names, const ReproduceOptions& options,
                   const Console& console) {
-  if (const auto found = options.problems(); !found.empty())
+  if (const auto found = options.validate(); !found.empty())
     throw UsageError(fmt::format("{}", fmt::join(found, "; ")));
   Outcome outcome = Outcome::done;
   for (const std::string& name : names) {

@@ -2,7 +2,7 @@
 // The paper's section 4.1: a P-spline through data with outliers.
 #include "experiments/experiment.hpp"
 #include "experiments/method.hpp"
-#include "magva/pspline.hpp"
+#include "magva/regression.hpp"
 
 namespace magva::experiments {
 

@@ -22,7 +22,7 @@ double logistic(double eta) {
 }
 
 LowRankPrecision first_posterior(Index dimension, const SlangOptions& options) {
-  if (const auto found = options.problems(); !found.empty())
+  if (const auto found = options.validate(); !found.empty())
     throw UsageError(fmt::format("SLANG's {}", fmt::join(found, "; ")));
   return {Vector::Zero(dimension), Matrix::Zero(dimension, std::min(options.rank, dimension)),
           Vector::Constant(dimension, options.initial_precision)};
@@ -48,7 +48,7 @@ double LowRankPrecision::entropy() const {
   return -.5 * precision_.log_determinant() + m / 2 * (std::log(2 * std::numbers::pi) + 1);
 }
 
-std::vector<std::string> SlangOptions::problems() const {
+std::vector<std::string> SlangOptions::validate() const {
   std::vector<std::string> found;
   const auto require = [&](bool fine, const char* field, double value, const char* rule) {
     if (!fine) found.push_back(fmt::format("{} is {} and must be {}", field, value, rule));

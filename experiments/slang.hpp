@@ -52,7 +52,7 @@ struct SlangOptions {
   std::int64_t iterations = 5000;
   std::uint64_t seed = 1;
 
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 };
 
 /// The top `rank` part U U' of C C', as U = C V with V the leading right singular vectors, computed exactly

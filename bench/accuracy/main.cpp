@@ -32,9 +32,7 @@ struct Tally {
   int broken = 0;  // said converged and were further away than promised
 };
 
-double promise(Index m) {
-  return promised_nats(m);
-}
+double promise(Index m) { return promised_nats(m); }
 
 /// The default run to its end.
 struct Run {

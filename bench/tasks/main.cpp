@@ -34,7 +34,8 @@ nlohmann::json run(const std::filesystem::path& ionosphere, const std::filesyste
   task("exact_ionosphere", [&] { return exact_over_draws(iono); });
   task("exact_tall", [] { return exact_over_draws(logistic_problem("tall", 5000, 100, 2, 4)); });
   task("exact_wide", [] { return exact_over_draws(logistic_problem("wide", 38, 7129, 3, 4)); });
-  task("exact_large", [&] { return exact_full_rank(logistic_problem("large", 300'000, 50, 1.5, 50), folder); });
+  task("exact_large",
+       [&] { return exact_full_rank(logistic_problem("large", 300'000, 50, 1.5, 50), folder); });
   task("streaming_1", [] { return streaming(100'000, 1000, 10, 1); });
   task("streaming_2", [&] { return streaming(100'000, 1000, 10, threads); });
   task("streaming_narrow", [] { return streaming(400'000, 100, 4, 1); });

@@ -53,28 +53,31 @@ Regression model_of(const TaskProblem& problem) {
 
 namespace {
 
-Densities evaluate(const TaskProblem& problem, bool mirrored) {
+using Evaluate = void (Model::*)(ConstMatrixRef, VectorRef, MatrixRef, Evaluation&) const;
+
+Densities evaluate(const TaskProblem& problem, Evaluate how) {
   const Regression model = model_of(problem);
   const Index draws = problem.theta.cols();
   Densities out{Vector(draws), Matrix(problem.dimension(), draws)};
   Workers workers;
   const auto scratch = model.make_scratch(draws);
-  Evaluation evaluation{*scratch, workers, 0, mirrored};
-  model.evaluate(problem.theta, out.log_density, out.gradient, evaluation);
+  Evaluation evaluation{*scratch, workers};
+  (static_cast<const Model&>(model).*how)(problem.theta, out.log_density, out.gradient, evaluation);
   return out;
 }
 
-/// What is wanted of the gradients of mirrored draws: their sum, and the pairs' differences.
+/// What is wanted of the gradients of antithetic draws: the pairs' half-differences, and the mean of all.
 Densities in_pairs(const Densities& all) {
   const Index pairs = all.gradient.cols() / 2;
   Matrix wanted(all.gradient.rows(), pairs + 1);
-  wanted << all.gradient.rowwise().sum(), all.gradient.leftCols(pairs) - all.gradient.rightCols(pairs);
+  wanted << .5 * (all.gradient.leftCols(pairs) - all.gradient.rightCols(pairs)),
+      all.gradient.rowwise().mean();
   return {all.log_density, wanted};
 }
 
 }  // namespace
 
-Densities our_densities(const TaskProblem& problem) { return evaluate(problem, false); }
+Densities our_densities(const TaskProblem& problem) { return evaluate(problem, &Model::evaluate); }
 
 Densities plain_densities(const TaskProblem& problem) {
   const Index draws = problem.theta.cols();
@@ -93,11 +96,13 @@ double disagreement(const Densities& a, const Densities& b) {
 }
 
 double disagreement_in_pairs(const TaskProblem& problem) {
-  TaskProblem mirrored = problem;
+  TaskProblem antithetic = problem;
   const Index pairs = problem.draws / 2;
   const Vector centre = .1 * problem.theta.rowwise().sum();
-  mirrored.theta.rightCols(pairs) = (-mirrored.theta.leftCols(pairs)).colwise() + 2 * centre;
-  return disagreement(in_pairs(evaluate(mirrored, true)), in_pairs(plain_densities(mirrored)));
+  antithetic.theta.rightCols(pairs) = (-antithetic.theta.leftCols(pairs)).colwise() + 2 * centre;
+  Densities ours = evaluate(antithetic, &Model::evaluate_antithetic);
+  ours.gradient = ours.gradient.leftCols(pairs + 1).eval();
+  return disagreement(ours, in_pairs(plain_densities(antithetic)));
 }
 
 void save_npy(const std::filesystem::path& file, const RowMatrix& numbers) {

@@ -37,7 +37,7 @@ Densities plain_densities(const TaskProblem& problem);
 /// The largest difference, relative to the largest number.
 double disagreement(const Densities& a, const Densities& b);
 
-/// The same for draws in mirrored pairs, ours evaluated as such: of gradients, their sum and the pairs'
+/// The same for draws in antithetic pairs, ours evaluated as such: of gradients, their sum and the pairs'
 /// differences.
 double disagreement_in_pairs(const TaskProblem& problem);
 

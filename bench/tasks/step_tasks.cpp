@@ -133,7 +133,7 @@ nlohmann::json streaming(Index rows, Index cols, Index rank, int threads) {
   const Regression model = model_of(problem);
   const FitterOptions options =
       options_for(problem, FamilyKind::kStiefel, RuleKind::kAdadeltaStable, threads);
-  const auto& x = std::get<DenseRows<double>>(model.design().numbers());
+  const auto& x = std::get<DenseRows<double>>(model.design().storage());
   const std::span numbers(x.data, static_cast<std::size_t>(x.rows * x.stride));
   Fitter fitter(model, options);
   Workers workers(threads);

@@ -144,7 +144,7 @@ Values parse(const Command& command, const std::vector<std::string>& words, bool
   if (command.find("config") != nullptr && values.given("config"))
     values.fill_in(read_config(values.text("config")),
                    fmt::format("the configuration file '{}'", values.text("config")));
-  const auto problems = values.problems();
+  const auto problems = values.validate();
   if (!problems.empty()) throw UsageError(fmt::format("{}", fmt::join(problems, "; ")));
   return values;
 }

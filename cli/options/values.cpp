@@ -75,7 +75,7 @@ void Values::set(const std::string& option, std::vector<std::string> values) {
   given_[option] = std::move(values);
 }
 
-std::vector<std::string> Values::problems() const {
+std::vector<std::string> Values::validate() const {
   std::vector<std::string> found;
   for (const auto& [name, values] : given_) {
     const auto& option = spec(name);

@@ -31,7 +31,7 @@ class Values {
 
   void set(const std::string& option, std::vector<std::string> values);
   /// Every fault of the values given, each as '--rank is x and must be y'.
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 
   /// All options that have a value, in their natural JSON types.
   nlohmann::json to_json() const;

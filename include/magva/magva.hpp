@@ -8,5 +8,4 @@
 #include "magva/model.hpp"
 #include "magva/posterior.hpp"
 #include "magva/predict.hpp"
-#include "magva/pspline.hpp"
 #include "magva/regression.hpp"

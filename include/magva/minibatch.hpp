@@ -15,7 +15,7 @@ struct MinibatchOptions {
   Index run =
       1;  ///< consecutive rows taken together: larger reads disks better, 1 is right for rows in any order
   std::uint64_t seed = 1;  ///< the sample is a function of seed and iteration
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 };
 
 /// Runs of rows without replacement: with B batches in an epoch, the data are cut into strata of B runs, and

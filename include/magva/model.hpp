@@ -22,10 +22,6 @@ struct Evaluation {
   Scratch& scratch;             ///< from this model's make_scratch, never shared by concurrent evaluations
   Workers& workers;             ///< threads that the model may use
   std::uint64_t iteration = 0;  ///< names the minibatch, where the model works on one
-  /// Column s + S/2 of theta mirrors column s, s < S/2, at a centre that all have in common. Of the gradients
-  /// the caller then needs only their sum and the difference of each two mirrored columns, and a model may
-  /// give others that agree in these.
-  bool mirrored = false;
 };
 
 /// An unnormalised log posterior density log h(theta) = log p(theta) + log p(x | theta).
@@ -43,6 +39,21 @@ class Model {
   virtual Index dimension() const = 0;
   virtual void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                         Evaluation& evaluation) const = 0;
+  /// The same for draws in antithetic pairs: columns k and k + K of `theta`, k < K, are centre + delta_k and
+  /// centre - delta_k, with one centre for all. Of the gradients it gives what estimates from such draws
+  /// need: column k of `gradient`, k < K, is half the difference of the pair's two, and column K the mean of
+  /// all; the columns after it hold nothing of use. To be overridden by models in which pairs can share work.
+  virtual void evaluate_antithetic(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                                   Evaluation& evaluation) const {
+    evaluate(theta, log_density, gradient, evaluation);
+    const Index pairs = theta.cols() / 2;
+    for (Index k = 0; k < pairs; ++k) {
+      gradient.col(k + pairs) = .5 * (gradient.col(k) + gradient.col(k + pairs));
+      gradient.col(k) -= gradient.col(k + pairs);
+    }
+    for (Index k = 1; k < pairs; ++k) gradient.col(pairs) += gradient.col(k + pairs);
+    gradient.col(pairs) /= static_cast<double>(pairs);
+  }
 
   virtual std::unique_ptr<Scratch> make_scratch(Index /*max_draws*/) const {
     return std::make_unique<Scratch>();

@@ -10,7 +10,6 @@
 #include "magva/fit.hpp"
 #include "magva/minibatch.hpp"
 #include "magva/model.hpp"
-#include "magva/prior.hpp"
 #include "magva/regression.hpp"
 #include "magva/table.hpp"
 
@@ -132,8 +131,8 @@ ModelSource make_stan_source(const StanOptions& options);
 /// Whether a file is a Stan program or a library made of one, by its name.
 bool is_stan_file(const std::string& file);
 
-/// Fits what the source gives: from its own start, unless the options have one, and assessed by the quantities
-/// that it reports. Throws what magva::fit throws.
+/// Fits what the source gives: from its own start, unless the options have one, and assessed by the
+/// quantities that it reports. Throws what magva::fit throws.
 FitResult fit(const ModelSource& source, FitOptions options = {},
               const std::vector<Observer>& observers = {});
 

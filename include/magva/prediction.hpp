@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "magva/design.hpp"
 #include "magva/model_source.hpp"
 #include "magva/posterior.hpp"
+#include "magva/regression.hpp"
 
 namespace magva::prediction {
 

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "algorithm1/fitter_state.hpp"
-#include "algorithm1/iteration_sweeps.hpp"
+#include "algorithm1/two_pass_update.hpp"
 #include "core/huge_pages.hpp"
 #include "magva/error.hpp"
 
@@ -24,8 +24,16 @@ const FitterOptions& validated(const FitterOptions& options, Index dimension) {
 }
 
 const RuleOptions& rule_for(const Block& block, const FitterOptions& options) {
-  if (block.name == "mu") return options.mean_rule;
-  if (block.name == "d1" || block.name == "d2") return options.scale_rule;
+  switch (block.kind) {
+    case BlockKind::kMean:
+      return options.mean_rule;
+    case BlockKind::kResidualScale:
+    case BlockKind::kFactorScale:
+      return options.scale_rule;
+    case BlockKind::kFactors:
+    case BlockKind::kCholesky:
+      break;
+  }
   return options.factor_rule;
 }
 
@@ -38,7 +46,7 @@ Index widest(const std::vector<Block>& blocks) {
 std::vector<Block> without_gradients(const std::vector<Block>& blocks) {
   std::vector<Block> out;
   out.reserve(blocks.size());
-  for (const auto& block : blocks) out.push_back({block.name, block.manifold, block.value, Matrix()});
+  for (const auto& block : blocks) out.push_back({block.kind, block.manifold, block.value, Matrix()});
   return out;
 }
 
@@ -60,18 +68,16 @@ Fitter::State::State(const Model& model_, const FitterOptions& options_, const W
     throw UsageError("the start must be finite and the whitening scales positive");
   set_whitening(whitening_);
   auto& blocks = family->blocks();
-  blocks[0].value = (start - whitening.centre).cwiseQuotient(whitening.scale);
+  family->block(BlockKind::kMean).value = (start - whitening.centre).cwiseQuotient(whitening.scale);
   kernel = std::make_unique<TallSkinny>(m, widest(blocks), *workers);
-  for (const auto& block : blocks) {
+  for (const auto& block : blocks)
     updates.push_back(
         make_update(block.manifold, rule_for(block, options), block.value.rows(), block.value.cols()));
-    work.push_back(large_matrix(block.value.rows(), block.value.cols()));
-  }
   if (options.average_last > 0) average = without_gradients(blocks);
   good = without_gradients(blocks);
-  noise = large_matrix(family->noise_size(), options.draws);
-  theta = large_matrix(m, options.draws);
-  gradient = large_matrix(m, options.draws);
+  noise = huge_page_matrix(family->noise_size(), options.draws);
+  theta = huge_page_matrix(m, options.draws);
+  gradient = huge_page_matrix(m, options.draws);
   log_density.resize(options.draws);
   weight.resize(options.draws);
   zeros.resize(row_tasks(m));
@@ -102,15 +108,28 @@ void Fitter::State::evaluate_model() {
   if (whitened)
     for (Index s = 0; s < theta.cols(); ++s)
       theta.col(s) = whitening.centre + whitening.scale.cwiseProduct(theta.col(s));
-  Evaluation evaluation{*scratch, *workers, static_cast<std::uint64_t>(iteration), options.antithetic};
-  model.evaluate(theta, log_density, gradient, evaluation);
-  if (evaluation.mirrored && !(log_density.allFinite() && gradient.allFinite())) {
-    // A draw without a gradient is left out, and its mirrored one not.
-    evaluation.mirrored = false;
+  Evaluation evaluation{*scratch, *workers, static_cast<std::uint64_t>(iteration)};
+  // A draw without a gradient is left out and its partner is not: then each needs its own.
+  if (!options.antithetic || !evaluate_pairs(evaluation))
     model.evaluate(theta, log_density, gradient, evaluation);
-  }
   if (whitened)
     for (Index s = 0; s < gradient.cols(); ++s) gradient.col(s).array() *= whitening.scale.array();
+}
+
+bool Fitter::State::evaluate_pairs(Evaluation& evaluation) {
+  model.evaluate_antithetic(theta, log_density, gradient, evaluation);
+  const Index pairs = options.draws / 2;
+  if (!log_density.allFinite() || !gradient.leftCols(pairs + 1).allFinite()) return false;
+  sweep(gradient.rows(), *workers, [&](Range r, Index) {
+    const Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kPanelRows, 1> mean =
+        gradient.col(pairs).segment(r.begin, r.size());
+    for (Index k = 0; k < pairs; ++k) {
+      auto half_difference = gradient.col(k).segment(r.begin, r.size());
+      gradient.col(k + pairs).segment(r.begin, r.size()) = mean - half_difference;
+      half_difference += mean;
+    }
+  });
+  return true;
 }
 
 bool Fitter::State::finite_gradient(Index draw) {
@@ -149,32 +168,37 @@ double Fitter::State::step_scale() const {
   return scale * .5 * (1 + std::cos(std::numbers::pi * std::min(1., progress)));
 }
 
-void Fitter::State::update_block(std::size_t b) {
-  Block& block = family->blocks()[b];
-  updates[b]->step(block.value, block.gradient, step_scale(), work[b], *kernel);
+Fitter::State::MovingBlock Fitter::State::moving(BlockKind kind) {
+  auto& blocks = family->blocks();
+  std::size_t b = 0;
+  while (blocks[b].kind != kind) ++b;
+  return {blocks[b], *updates[b]};
+}
+
+void Fitter::State::update_block(BlockKind kind) {
+  const auto [block, update] = moving(kind);
+  update.step(block.value, block.gradient, step_scale(), *kernel);
+}
+
+void Fitter::State::update_each_block() {
+  for (const Block& block : family->blocks()) update_block(block.kind);
 }
 
 // The mean's natural gradient needs the factors before they change.
 void Fitter::State::update_blocks_naturally() {
   family->gradient(noise, weight, options.estimator, gradient);
-  family->times_covariance(family->blocks()[0].gradient.col(0));
-  for (std::size_t b = 0; b < updates.size(); ++b) update_block(b);
-}
-
-void Fitter::State::update_blocks_by_rows(RowwiseFamily& rows) {
-  const std::size_t factors = rows.factor_block();
-  rows.start_gradient(noise, weight, options.estimator, gradient);
-  Sweeps sweeps(*this, rows);
-  drawn =
-      updates[factors]->step(family->blocks()[factors].value, sweeps, step_scale(), work[factors], *kernel);
-  sweeps.finish(drawn);
+  family->times_covariance(family->block(BlockKind::kMean).gradient.col(0));
+  update_each_block();
 }
 
 void Fitter::State::update_blocks() {
   if (options.natural_mean) return update_blocks_naturally();
-  if (RowwiseFamily* rows = family->by_rows()) return update_blocks_by_rows(*rows);
+  if (RowwiseFamily* rows = family->by_rows()) {
+    drawn = TwoPassUpdate(*this, *rows).run();
+    return;
+  }
   family->gradient(noise, weight, options.estimator, gradient);
-  for (std::size_t b = 0; b < updates.size(); ++b) update_block(b);
+  update_each_block();
 }
 
 void Fitter::State::average_blocks() {
@@ -187,7 +211,8 @@ void Fitter::State::average_blocks() {
 }
 
 bool Fitter::State::healthy() const {
-  return std::isfinite(family->entropy()) && std::isfinite((family->blocks()[0].value.array() * 0).sum());
+  return std::isfinite(family->entropy()) &&
+         std::isfinite((family->block(BlockKind::kMean).value.array() * 0).sum());
 }
 
 void Fitter::State::keep_good_blocks() {

@@ -9,19 +9,30 @@ namespace magva {
 struct Fitter::State {
   State(const Model& model, const FitterOptions& options, const Whitening& whitening, ConstVectorRef start);
 
-  class Sweeps;
+  class TwoPassUpdate;
+
+  /// A block and what moves it.
+  struct MovingBlock {
+    Block& block;
+    BlockUpdate& update;
+  };
+  /// There must be one of that kind.
+  MovingBlock moving(BlockKind kind);
 
   void set_whitening(const Whitening& to);
   /// Some rows of it.
   void draw_noise(std::int64_t for_iteration, Range rows);
   void draw();
   void evaluate_model();
+  /// In antithetic pairs. Leaves columns with the mean and the half-differences of the true gradients, which
+  /// is all that the family's estimates depend on. False if not all is finite.
+  bool evaluate_pairs(Evaluation& evaluation);
   bool finite_gradient(Index draw);
   void weigh_draws();
   void update_blocks();
   void update_blocks_naturally();
-  void update_blocks_by_rows(RowwiseFamily& rows);
-  void update_block(std::size_t b);
+  void update_each_block();
+  void update_block(BlockKind kind);
   void average_blocks();
   void keep_good_blocks();
   bool healthy() const;
@@ -35,7 +46,7 @@ struct Fitter::State {
   double whitening_log_det = 0;
   std::unique_ptr<Workers> workers;
   std::unique_ptr<Family> family;
-  std::vector<std::unique_ptr<BlockUpdate>> updates;  // one a block
+  std::vector<std::unique_ptr<BlockUpdate>> updates;  // one per block, in their order
   std::unique_ptr<TallSkinny> kernel;
   std::unique_ptr<Scratch> scratch;
 
@@ -54,8 +65,7 @@ struct Fitter::State {
   Matrix noise, theta, gradient;  // a column a draw
   bool drawn = false;             // `noise` and `theta` are those of this iteration already
   Vector log_density, weight;
-  Vector zeros;              // one a task: sums that are not a number where something is not finite
-  std::vector<Matrix> work;  // one a block
+  Vector zeros;  // one per task: sums that are not a number if something is not finite
 };
 
 }  // namespace magva

@@ -12,7 +12,7 @@ namespace magva {
 namespace {
 
 #if defined(__linux__)
-/// Advises the large pages that lie within. A refusal costs speed alone.
+/// Advises the huge pages that lie within. A refusal costs speed alone.
 void advise(const void* from, std::size_t bytes, int advice) {
   constexpr std::size_t kPage = std::size_t{2} << 20U;
   const std::size_t before = (kPage - reinterpret_cast<std::uintptr_t>(from) % kPage) % kPage;
@@ -21,29 +21,29 @@ void advise(const void* from, std::size_t bytes, int advice) {
   static_cast<void>(madvise(first, (bytes - before) / kPage * kPage, advice));
 }
 
-void ask_for_large_pages(const void* from, std::size_t bytes) { advise(from, bytes, MADV_HUGEPAGE); }
+void advise_huge_pages(const void* from, std::size_t bytes) { advise(from, bytes, MADV_HUGEPAGE); }
 #else
-void ask_for_large_pages(const void*, std::size_t) {}
+void advise_huge_pages(const void*, std::size_t) {}
 #endif
 
 }  // namespace
 
-Matrix large_matrix(Index rows, Index cols) {
+Matrix huge_page_matrix(Index rows, Index cols) {
   Matrix x(rows, cols);
-  ask_for_large_pages(x.data(), sizeof(double) * static_cast<std::size_t>(x.size()));
+  advise_huge_pages(x.data(), sizeof(double) * static_cast<std::size_t>(x.size()));
   return x;
 }
 
-Matrix large_zeros(Index rows, Index cols) {
-  Matrix x = large_matrix(rows, cols);
+Matrix huge_page_zeros(Index rows, Index cols) {
+  Matrix x = huge_page_matrix(rows, cols);
   x.setZero();
   return x;
 }
 
 #if defined(MADV_COLLAPSE)  // since Linux 6.1
-void move_to_large_pages(const void* from, std::size_t bytes) { advise(from, bytes, MADV_COLLAPSE); }
+void move_to_huge_pages(const void* from, std::size_t bytes) { advise(from, bytes, MADV_COLLAPSE); }
 #else
-void move_to_large_pages(const void*, std::size_t) {}
+void move_to_huge_pages(const void*, std::size_t) {}
 #endif
 
 }  // namespace magva

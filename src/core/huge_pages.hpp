@@ -1,6 +1,6 @@
 #pragma once
 // Memory for matrices that every step sweeps over. Where they are large, the operating system is asked for
-// large pages: with small ones a sweep waits for addresses to be translated as much as for numbers.
+// huge pages: with small ones a sweep waits for addresses to be translated as much as for numbers.
 #include <cstddef>
 
 #include "magva/types.hpp"
@@ -8,10 +8,10 @@
 namespace magva {
 
 /// Not yet touched, and so not yet in memory.
-Matrix large_matrix(Index rows, Index cols);
-Matrix large_zeros(Index rows, Index cols);
+Matrix huge_page_matrix(Index rows, Index cols);
+Matrix huge_page_zeros(Index rows, Index cols);
 
 /// For numbers that are in memory already; they keep their addresses.
-void move_to_large_pages(const void* from, std::size_t bytes);
+void move_to_huge_pages(const void* from, std::size_t bytes);
 
 }  // namespace magva

@@ -19,21 +19,21 @@ void GramSum::start(Index p, Index k) {
 }
 
 void GramSum::add(const Panel& a, const Panel& b, Index task) {
-  Ahead nothing;
-  add(a, b, task, nothing);
+  PrefetchQueue none;
+  add(a, b, task, none);
 }
 
-void GramSum::add(const Panel& a, const Panel& b, Index task, Ahead& ahead) {
-  detail::add_gram(a, b, of(task), ahead);
+void GramSum::add(const Panel& a, const Panel& b, Index task, PrefetchQueue& prefetch) {
+  detail::add_gram(a, b, of(task), prefetch);
 }
 
 void GramSum::add_symmetric(const Panel& a, const Panel& b, Index task) {
-  Ahead nothing;
-  add_symmetric(a, b, task, nothing);
+  PrefetchQueue none;
+  add_symmetric(a, b, task, none);
 }
 
-void GramSum::add_symmetric(const Panel& a, const Panel& b, Index task, Ahead& ahead) {
-  detail::add_upper_gram(a, b, of(task), ahead);
+void GramSum::add_symmetric(const Panel& a, const Panel& b, Index task, PrefetchQueue& prefetch) {
+  detail::add_upper_gram(a, b, of(task), prefetch);
 }
 
 MatrixRef GramSum::total() {
@@ -47,9 +47,9 @@ void GramSum::subtract_product(const Panel& x, const MutablePanel& v) const {
 }
 
 void combine(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
-             const MutablePanel& scratch, Ahead& ahead) {
-  if (detail::combines_in_place(x.cols)) return detail::combine(as_const(x), left, v, right, x, ahead);
-  detail::combine(as_const(x), left, v, right, scratch, ahead);
+             const MutablePanel& scratch, PrefetchQueue& prefetch) {
+  if (detail::combines_in_place(x.cols)) return detail::combine(as_const(x), left, v, right, x, prefetch);
+  detail::combine(as_const(x), left, v, right, scratch, prefetch);
   for (Index j = 0; j < x.cols; ++j) std::copy_n(scratch.col(j), x.rows, x.col(j));
 }
 

@@ -35,7 +35,7 @@ inline Panel as_const(const MutablePanel& x) { return {x.data, x.stride, x.rows,
 /// These rows of `memory`, which has the shape of a tall matrix and is used by sweeps alone: one panel is
 /// stored after the other, so that the processor sees one long stretch and fetches ahead.
 template <class Columns>
-MutablePanel stretch(Columns&& memory, Range rows) {
+MutablePanel packed_tile(Columns&& memory, Range rows) {
   return {memory.data() + rows.begin * memory.cols(), rows.size(), rows.size(), memory.cols()};
 }
 
@@ -50,10 +50,10 @@ class GramSum {
   GramSum(Index rows, Index p, Index k) : sums_(p * k * row_tasks(rows)), tasks_(row_tasks(rows)) {}
   void start(Index p, Index k);
   void add(const Panel& a, const Panel& b, Index task);
-  void add(const Panel& a, const Panel& b, Index task, Ahead& ahead);
+  void add(const Panel& a, const Panel& b, Index task, PrefetchQueue& prefetch);
   /// Where A' B is known to be symmetric.
   void add_symmetric(const Panel& a, const Panel& b, Index task);
-  void add_symmetric(const Panel& a, const Panel& b, Index task, Ahead& ahead);
+  void add_symmetric(const Panel& a, const Panel& b, Index task, PrefetchQueue& prefetch);
   /// Adds the tasks up. Valid until the next start().
   MatrixRef total();
   MatrixRef symmetric_total();
@@ -71,7 +71,7 @@ class GramSum {
 
 /// x <- x L + v R; `scratch` has the shape of x.
 void combine(const MutablePanel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
-             const MutablePanel& scratch, Ahead& ahead);
+             const MutablePanel& scratch, PrefetchQueue& prefetch);
 
 inline constexpr Index kPanelRows = 128;
 
@@ -81,8 +81,8 @@ inline Range following(Range panel, Index rows) {
 }
 inline Range preceding(Range panel) { return {std::max<Index>(0, panel.begin - kPanelRows), panel.begin}; }
 
-inline void add(Ahead& ahead, const Panel& coming) {
-  for (Index j = 0; j < coming.cols; ++j) ahead.add(coming.col(j), coming.rows);
+inline void add(PrefetchQueue& prefetch, const Panel& coming) {
+  for (Index j = 0; j < coming.cols; ++j) prefetch.add(coming.col(j), coming.rows);
 }
 
 /// Which panels a task has, by number, and the rows of one.

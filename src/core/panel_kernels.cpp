@@ -111,27 +111,27 @@ void multiply_rest(double alpha, const Panel& a, Index row, ConstMatrixRef small
 
 }  // namespace
 
-void add_gram(const Panel& a, const Panel& b, double* sums, Ahead& ahead) {
+void add_gram(const Panel& a, const Panel& b, double* sums, PrefetchQueue& prefetch) {
   for_each_tile(b.cols, [&](auto wide, Index j) {
     for_each_tile(a.cols, [&](auto high, Index i) {
       gram_tile<high, wide>(a.col(i), a.stride, b.col(j), b.stride, a.rows, sums + i + j * a.cols, a.cols);
-      ahead.some();
+      prefetch.issue();
     });
   });
 }
 
-void add_upper_gram(const Panel& a, const Panel& b, double* sums, Ahead& ahead) {
+void add_upper_gram(const Panel& a, const Panel& b, double* sums, PrefetchQueue& prefetch) {
   for_each_tile(b.cols, [&](auto wide, Index j) {
     for_each_tile(a.cols, [&](auto high, Index i) {
       if (i >= j + wide) return;
       gram_tile<high, wide>(a.col(i), a.stride, b.col(j), b.stride, a.rows, sums + i + j * a.cols, a.cols);
-      ahead.some();
+      prefetch.issue();
     });
   });
 }
 
 void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out,
-              Ahead& ahead) {
+              PrefetchQueue& prefetch) {
   const Index packs = a.rows / kWidth<Pack>;
   const Index stride = small.outerStride();
   for_each_tile(packs, [&](auto tall, Index pack) {
@@ -139,7 +139,7 @@ void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, c
     for_each_column_tile(small.cols(), [&](auto wide, Index j) {
       multiply_tile<tall, wide>(alpha, a.data + row, a.stride, a.cols, small.data() + j * stride, stride,
                                 beta, out.col(j) + row, out.stride);
-      ahead.some();
+      prefetch.issue();
     });
   });
   const Index done = packs * kWidth<Pack>;
@@ -151,18 +151,18 @@ namespace {
 /// out = X L + V R for R packs of rows from `row` on and J columns from `first` on.
 template <int R, int J>
 void combine_tile(const Panel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right, Index row,
-                  Index first, const MutablePanel& out, Ahead& ahead) {
+                  Index first, const MutablePanel& out, PrefetchQueue& prefetch) {
   Pack acc[R * J];
   unroll<R * J>([&](auto i) __attribute__((always_inline)) { acc[i] = Pack{}; });
   add_product<R, J>(acc, x.data + row, x.stride, x.cols, left.col(first).data(), left.outerStride());
-  ahead.some();
+  prefetch.issue();
   add_product<R, J>(acc, v.data + row, v.stride, v.cols, right.col(first).data(), right.outerStride());
   unroll<J>([&](auto j) __attribute__((always_inline)) {
     unroll<R>([&](auto r) __attribute__((always_inline)) {
       store(out.col(first + j) + row + r * kWidth<Pack>, acc[j * R + r]);
     });
   });
-  ahead.some();
+  prefetch.issue();
 }
 
 /// The same for the rows from `row` on, less than a pack.
@@ -186,11 +186,11 @@ void combine_rest(const Panel& x, ConstMatrixRef left, const Panel& v, ConstMatr
 }  // namespace
 
 void combine(const Panel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
-             const MutablePanel& out, Ahead& ahead) {
+             const MutablePanel& out, PrefetchQueue& prefetch) {
   const Index packs = x.rows / kWidth<Pack>;
   for_each_tile(packs, [&](auto tall, Index pack) {
     for_each_column_tile(x.cols, [&](auto wide, Index first) {
-      combine_tile<tall, wide>(x, left, v, right, pack * kWidth<Pack>, first, out, ahead);
+      combine_tile<tall, wide>(x, left, v, right, pack * kWidth<Pack>, first, out, prefetch);
     });
   });
   const Index done = packs * kWidth<Pack>;
@@ -202,8 +202,8 @@ void combine(const Panel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef
 bool combines_in_place(Index columns) { return columns <= kMostColumns; }
 
 void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out) {
-  Ahead nothing;
-  multiply(alpha, a, small, beta, out, nothing);
+  PrefetchQueue none;
+  multiply(alpha, a, small, beta, out, none);
 }
 
 void scale_rows(const Panel& a, const double* w, const MutablePanel& out) {
@@ -211,7 +211,7 @@ void scale_rows(const Panel& a, const double* w, const MutablePanel& out) {
     by_packs(a.rows, [&](auto pack) { pack.put(out.col(j), pack.get(a.col(j)) * pack.get(w)); });
 }
 
-void copy_past_caches(const double* from, Index n, double* to) {
+void stream_copy(const double* from, Index n, double* to) {
 #if defined(__AVX512F__)
   constexpr std::uintptr_t kLine = 64;
   Index done = 0;

@@ -7,17 +7,17 @@
 namespace magva::detail {
 
 /// sums += A' B. Column i of the p x k sums starts at sums + i * p.
-void add_gram(const Panel& a, const Panel& b, double* sums, Ahead& ahead);
+void add_gram(const Panel& a, const Panel& b, double* sums, PrefetchQueue& prefetch);
 /// The same on and above the diagonal alone, for a symmetric A' B.
-void add_upper_gram(const Panel& a, const Panel& b, double* sums, Ahead& ahead);
+void add_upper_gram(const Panel& a, const Panel& b, double* sums, PrefetchQueue& prefetch);
 /// out = alpha A M + beta out, where M is small and `out` is not A.
 void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out);
 void multiply(double alpha, const Panel& a, ConstMatrixRef small, double beta, const MutablePanel& out,
-              Ahead& ahead);
+              PrefetchQueue& prefetch);
 
 /// out = X L + V R, where L and R are small; `out` may be X where combines_in_place(its columns).
 void combine(const Panel& x, ConstMatrixRef left, const Panel& v, ConstMatrixRef right,
-             const MutablePanel& out, Ahead& ahead);
+             const MutablePanel& out, PrefetchQueue& prefetch);
 bool combines_in_place(Index columns);
 
 /// out = diag(w) A.
@@ -26,7 +26,7 @@ void scale_rows(const Panel& a, const double* w, const MutablePanel& out);
 /// For memory that is not read again before the caches have forgotten it. Other threads see it when they see
 /// that this task of Workers has ended: the locked instruction that says so waits for such stores, and a
 /// fence after each copy would stop a sweep.
-void copy_past_caches(const double* from, Index n, double* to);
+void stream_copy(const double* from, Index n, double* to);
 
 /// The sum of log|x|: logarithms of the products of a few numbers, where these neither overflow nor
 /// underflow.

@@ -1,25 +1,25 @@
 #pragma once
-// What a sweep comes to next, asked for a few cache lines at a time between other work. The processor takes
-// only so many requests at once, and waits where there are more; and where short pieces of many columns
-// follow each other it does not see by itself how they go on.
+// What a sweep reads next, prefetched a few cache lines at a time between other work: the processor has only
+// so many prefetches under way at once and waits if there are more; and if short pieces of many columns
+// follow each other, it does not foresee by itself how they go on.
 #include <vector>
 
 #include "magva/types.hpp"
 
 namespace magva {
 
-class Ahead {
+class PrefetchQueue {
  public:
-  /// For at most that many pieces of memory; what is beyond is not asked for.
-  explicit Ahead(Index pieces = 0) : pieces_(static_cast<std::size_t>(pieces)) {}
+  /// For at most that many pieces of memory; what is beyond is not prefetched.
+  explicit PrefetchQueue(Index pieces = 0) : pieces_(static_cast<std::size_t>(pieces)) {}
 
   void clear() { first_ = count_ = 0; }
-  void add(const double* from, Index numbers) {
-    if (count_ < pieces_.size()) pieces_[count_++] = {from, from + numbers};
+  void add(const double* from, Index values) {
+    if (count_ < pieces_.size()) pieces_[count_++] = {from, from + values};
   }
 
-  /// Asks for the next few lines.
-  void some() {
+  /// Prefetches the next few lines.
+  void issue() {
     for (int left = kAtOnce; left > 0 && first_ < count_;) {
       Piece& piece = pieces_[first_];
       for (; left > 0 && piece.from < piece.end; piece.from += kLine, --left)
@@ -27,13 +27,13 @@ class Ahead {
       if (piece.from >= piece.end) ++first_;
     }
   }
-  void all() {
-    while (first_ < count_) some();
+  void issue_all() {
+    while (first_ < count_) issue();
   }
 
  private:
   static constexpr int kAtOnce = 32;
-  static constexpr Index kLine = 8;  // numbers in a cache line
+  static constexpr Index kLine = 8;  // doubles in a cache line
   struct Piece {
     const double* from;
     const double* end;

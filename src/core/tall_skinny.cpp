@@ -10,7 +10,7 @@ TallSkinny::TallSkinny(Index rows, Index cols, Workers& workers)
     : workers_(workers),
       sum_(rows, cols, cols),
       panels_(kPanelRows * cols, row_tasks(rows)),
-      ahead_(static_cast<std::size_t>(row_tasks(rows)), Ahead(4 * cols + 32)),
+      prefetch_(static_cast<std::size_t>(row_tasks(rows)), PrefetchQueue(4 * cols + 32)),
       small_(cols, cols),
       gram_(cols, cols),
       root_(cols, cols),

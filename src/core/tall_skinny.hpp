@@ -48,13 +48,13 @@ class TallSkinny {
     return {panels_.col(task).data(), rows.size(), rows.size(), cols};
   }
   /// Each task's own.
-  Ahead& ahead(Index task) { return ahead_[static_cast<std::size_t>(task)]; }
+  PrefetchQueue& prefetch(Index task) { return prefetch_[static_cast<std::size_t>(task)]; }
 
  private:
   Workers& workers_;
   GramSum sum_;
   Matrix panels_;  // a column a task
-  std::vector<Ahead> ahead_;
+  std::vector<PrefetchQueue> prefetch_;
   Matrix small_, gram_, root_, eigen_scratch_;
   SymmetricEigen eigen_;
   NewtonRoot newton_;

@@ -10,20 +10,25 @@
 
 namespace magva {
 
-/// A family with factors, which makes their gradient and its draws some rows at a time: the factors' update
-/// lets it do so while it has these rows in cache.
-class RowwiseFamily : public GradientPanels {
+/// A family with factors whose gradients and draws can be computed some rows at a time, by the two passes of
+/// an iteration.
+class RowwiseFamily {
  public:
-  virtual std::size_t factor_block() const = 0;
-  /// Family::gradient() in parts: this, make() for all rows, finish_gradient(). The arguments must last until
-  /// then.
+  virtual ~RowwiseFamily() = default;
+
+  /// Family::gradient() in parts: this, compute_gradient_rows() for all rows, finish_gradient(). The
+  /// arguments must last until then.
   virtual void start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                               MatrixRef model_gradient) = 0;
-  /// The same rows of the gradient of mu (block 0) or d2 (block 1), which make() has made on the way: the
-  /// task's own memory, until its next make().
-  virtual MutablePanel made_beside(std::size_t block, Range rows, Index task) = 0;
+  /// These rows of the gradients. That of the factors is written to `factors`; those of the mean and the
+  /// residual scales are in memory of the task's own until its next call.
+  struct GradientRows {
+    MutablePanel mean, residual_scale;
+  };
+  virtual GradientRows compute_gradient_rows(Range rows, Index task, const MutablePanel& factors) = 0;
   /// Fills the gradients of blocks that have other rows.
   virtual void finish_gradient() = 0;
+
   /// Family::prepare_and_draw() in parts: this, draw_rows() for all rows in the order of sweep_back(),
   /// finish_draw().
   virtual void start_draw(ConstMatrixRef noise, MatrixRef phi) = 0;
@@ -31,7 +36,7 @@ class RowwiseFamily : public GradientPanels {
   virtual void finish_draw() = 0;
 };
 
-/// A Gaussian q(phi) with mean block `mu` and further blocks for its covariance.
+/// A Gaussian q(phi) with a block for its mean, which comes first, and further blocks for its covariance.
 ///
 /// One iteration calls, in this order, prepare_and_draw() and then gradient() with the model's gradients at
 /// those draws. None of them allocates. `Noise` columns are draws; column s of `z` and of `epsilon` belong to
@@ -42,6 +47,8 @@ class Family {
 
   std::vector<Block>& blocks() { return blocks_; }
   const std::vector<Block>& blocks() const { return blocks_; }
+  /// There must be one of that kind.
+  Block& block(BlockKind kind) { return *find_block(blocks_, kind); }
   Index dimension() const { return blocks_.front().value.rows(); }
   /// How many normals a draw needs: p + m for low rank, m for mean-field and full rank.
   virtual Index noise_size() const = 0;
@@ -60,7 +67,7 @@ class Family {
   /// the path estimator overwrites. A rejected draw has a zero in `weight`; weights sum to 1.
   virtual void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                         MatrixRef model_gradient) = 0;
-  /// Null where gradients and draws cannot be made by rows.
+  /// Null if gradients and draws cannot be computed by rows.
   virtual RowwiseFamily* by_rows() { return nullptr; }
   /// v <- Sigma v: turns the mean's gradient into its natural gradient.
   virtual void times_covariance(VectorRef v) = 0;

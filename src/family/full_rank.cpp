@@ -8,8 +8,8 @@ namespace magva {
 FullRank::FullRank(const FamilyOptions& options, Index dimension, Index max_draws, Workers&)
     : work_(dimension, max_draws) {
   const Matrix zero = Matrix::Zero(dimension, 1);
-  blocks_.push_back({"mu", ManifoldKind::kEuclidean, zero, zero});
-  blocks_.push_back({"L", ManifoldKind::kLowerTrapezoidal,
+  blocks_.push_back({BlockKind::kMean, ManifoldKind::kEuclidean, zero, zero});
+  blocks_.push_back({BlockKind::kCholesky, ManifoldKind::kLowerTrapezoidal,
                      options.initial_residual_scale * Matrix::Identity(dimension, dimension),
                      Matrix::Zero(dimension, dimension)});
 }
@@ -32,8 +32,8 @@ void FullRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator e
                         MatrixRef model_gradient) {
   const Index m = dimension();
   const Index draws = noise.cols();
-  auto& of_mean = blocks_[0].gradient;
-  auto& of_root = blocks_[1].gradient;
+  auto& of_mean = block(BlockKind::kMean).gradient;
+  auto& of_root = block(BlockKind::kCholesky).gradient;
   if (estimator == Estimator::kPath) {
     // Sigma^-1 (theta - mu) = L^-T z, by back substitution.
     auto z = work_.leftCols(draws);
@@ -64,7 +64,8 @@ void FullRank::times_covariance(VectorRef v) {
 }
 
 Gaussian FullRank::gaussian(const std::vector<Block>& at) const {
-  return Gaussian::dense(at[0].value, at[1].value);
+  return Gaussian::dense(find_block(at, BlockKind::kMean)->value,
+                         find_block(at, BlockKind::kCholesky)->value);
 }
 
 }  // namespace magva

@@ -19,8 +19,8 @@ class FullRank final : public Family {
   Gaussian gaussian(const std::vector<Block>& at) const override;
 
  private:
-  const Matrix& mu() const { return blocks_[0].value; }
-  const Matrix& root() const { return blocks_[1].value; }
+  const Matrix& mu() const { return find_block(blocks_, BlockKind::kMean)->value; }
+  const Matrix& root() const { return find_block(blocks_, BlockKind::kCholesky)->value; }
 
   Matrix work_;
 };

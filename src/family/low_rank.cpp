@@ -38,9 +38,9 @@ bool has_orthonormal_factors(FamilyKind kind) {
   return kind == FamilyKind::kStiefel || kind == FamilyKind::kGrassmann;
 }
 
-Block make_block(std::string name, ManifoldKind manifold, Matrix value) {
-  Matrix gradient = large_zeros(value.rows(), value.cols());
-  return {std::move(name), manifold, std::move(value), std::move(gradient)};
+Block make_block(BlockKind kind, ManifoldKind manifold, Matrix value) {
+  Matrix gradient = huge_page_zeros(value.rows(), value.cols());
+  return {kind, manifold, std::move(value), std::move(gradient)};
 }
 
 double coordinate(double scale, ScaleCoordinates coordinates) {
@@ -57,7 +57,7 @@ LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws,
       d1_(Vector::Ones(rank_)),
       d2_(options.scales == ScaleCoordinates::kLog ? dimension : 0),
       weights_(kPanelRows, row_tasks(dimension)),
-      beside_(2 * kPanelRows, row_tasks(dimension)),
+      gradient_rows_(2 * kPanelRows, row_tasks(dimension)),
       capacitance_(rank_),
       log_sums_(row_tasks(dimension)),
       weighted_(dimension, rank_, rank_),
@@ -66,21 +66,29 @@ LowRank::LowRank(const FamilyOptions& options, Index dimension, Index max_draws,
       weighted_noise_(rank_, max_draws),
       column_(dimension),
       no_factors_(dimension, 0) {
-  blocks_.push_back(make_block("mu", ManifoldKind::kEuclidean, large_zeros(dimension, 1)));
-  blocks_.push_back(make_block("d2", ManifoldKind::kEuclidean, large_matrix(dimension, 1)));
+  add_blocks(options, dimension, seed);
+  mean_ = find_block(blocks_, BlockKind::kMean);
+  residual_scale_ = find_block(blocks_, BlockKind::kResidualScale);
+  factors_ = find_block(blocks_, BlockKind::kFactors);
+  factor_scale_ = find_block(blocks_, BlockKind::kFactorScale);
+}
+
+void LowRank::add_blocks(const FamilyOptions& options, Index dimension, std::uint64_t seed) {
+  blocks_.push_back(make_block(BlockKind::kMean, ManifoldKind::kEuclidean, huge_page_zeros(dimension, 1)));
+  blocks_.push_back(
+      make_block(BlockKind::kResidualScale, ManifoldKind::kEuclidean, huge_page_matrix(dimension, 1)));
   blocks_.back().value.setConstant(coordinate(options.initial_residual_scale, options.scales));
   if (rank_ == 0) return;
-  factor_block_ = blocks_.size();
   const ManifoldKind manifold = manifold_of(options.kind);
-  blocks_.push_back(make_block("B", manifold, random_point(manifold, dimension, rank_, seed)));
+  blocks_.push_back(
+      make_block(BlockKind::kFactors, manifold, random_point(manifold, dimension, rank_, seed)));
   if (!has_orthonormal_factors(options.kind)) {
     // Columns of about the length of `initial_factor_scale`, as an orthonormal B would have.
     blocks_.back().value *= options.initial_factor_scale / std::sqrt(static_cast<double>(dimension));
   }
   if (options.kind != FamilyKind::kStiefel) return;
-  scale_block_ = blocks_.size();
   blocks_.push_back(
-      make_block("d1", ManifoldKind::kEuclidean,
+      make_block(BlockKind::kFactorScale, ManifoldKind::kEuclidean,
                  Matrix::Constant(rank_, 1, coordinate(options.initial_factor_scale, options.scales))));
 }
 
@@ -101,11 +109,11 @@ void LowRank::load_scales(const Block& block, Range r, Vector& out) const {
 void LowRank::start_covariance() {
   log_sums_.setZero();
   weighted_.start(rank_, rank_);
-  if (scale_block_ != 0) load_scales(blocks_[scale_block_], {0, rank_}, d1_);
+  if (factor_scale_) load_scales(*factor_scale_, {0, rank_}, d1_);
 }
 
 void LowRank::prepare_panel(Range r, Index task) {
-  if (scale_coordinates_ == ScaleCoordinates::kLog) load_scales(residual_block(), r, d2_);
+  if (scale_coordinates_ == ScaleCoordinates::kLog) load_scales(*residual_scale_, r, d2_);
   const auto d2 = residual_sds().segment(r.begin, r.size());
   log_sums_(task) += detail::sum_of_logs(d2.data(), r.size());
   if (rank_ == 0) return;
@@ -141,7 +149,7 @@ void LowRank::set_draws(ConstMatrixRef noise, MatrixRef phi) {
 
 void LowRank::draw_panel(Range r) {
   const auto& [epsilons, phi] = draws_;
-  const double* mean = mu().data() + r.begin;
+  const double* mean = mean_->value.data() + r.begin;
   const double* d2 = residual_sds().data() + r.begin;
   for (Index s = 0; s < phi.cols; ++s) {
     const double* epsilon = epsilons.col(s) + r.begin;
@@ -170,17 +178,17 @@ void LowRank::draw_rows(Range r, Index task) {
   draw_panel(r);
 }
 
-void LowRank::look_ahead_to_factors(Range r, Index task) {
-  Ahead& ahead = kernel_.ahead(task);
-  ahead.clear();
-  add(ahead, panel(factors(), preceding(r)));
-  ahead.all();
+void LowRank::prefetch_factors(Range r, Index task) {
+  PrefetchQueue& prefetch = kernel_.prefetch(task);
+  prefetch.clear();
+  add(prefetch, panel(factors(), preceding(r)));
+  prefetch.issue_all();
 }
 
 void LowRank::prepare_and_draw(ConstMatrixRef noise, MatrixRef phi) {
   start_draw(noise, phi);
   sweep_back(dimension(), kernel_.workers(), [&](Range r, Index task) {
-    if (rank_ > 0) look_ahead_to_factors(r, task);
+    if (rank_ > 0) prefetch_factors(r, task);
     draw_rows(r, task);
   });
   finish_draw();
@@ -213,19 +221,18 @@ void LowRank::start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estima
 
 // The paper's (Stiefel4), E[g o epsilon] + diag(Sigma^-1) o d2 with diag(Sigma^-1)_i = w_i (1 - w_i b_i' K
 // b_i), and (Stiefel2), E[g (z o d1)'] + Sigma^-1 B D1^2 with Sigma^-1 B D1^2 = W B K, on these rows.
-Panel LowRank::make(Range r, Index task, const MutablePanel& of_factors) {
+RowwiseFamily::GradientRows LowRank::compute_gradient_rows(Range r, Index task,
+                                                           const MutablePanel& of_factors) {
   const bool entropy = parts_.estimator == Estimator::kEntropy;
   const bool log_scales = scale_coordinates_ == ScaleCoordinates::kLog;
   const Index draws = parts_.model.cols;
   const auto epsilon = [&](Index s) { return parts_.epsilon.col(s) + r.begin; };
   const auto model = [&](Index s) { return parts_.model.col(s) + r.begin; };
   const double* d2 = residual_sds().data() + r.begin;
-  double* of_mean = made_beside(0, r, task).data;
-  double* of_residual = made_beside(1, r, task).data;
-  // Where there are no factors, any panel without columns will do.
-  Panel b = panel(blocks_[factor_block_].value, r);
-  b.cols = rank_;
-  if (scale_block_ != 0) inner_sum_.add(b, {model(0), parts_.model.stride, r.size(), draws}, task);
+  double* of_mean = gradient_rows_.col(task).data();
+  double* of_residual = of_mean + kPanelRows;
+  const Panel b = panel(factors(), r);
+  if (factor_scale_) inner_sum_.add(b, {model(0), parts_.model.stride, r.size(), draws}, task);
   if (entropy && rank_ > 0) detail::multiply(1, b, capacitance_.inverse(), 0, of_factors);
   by_packs(r.size(), [&](auto pack) {
     Pack mean{};
@@ -253,14 +260,14 @@ Panel LowRank::make(Range r, Index task, const MutablePanel& of_factors) {
     if (entropy) residual += (1 - w * quadratic) * inverse;
     pack.put(of_residual, log_scales ? residual * pack.get(d2) : residual);
   });
-  return as_const(of_factors);
+  return {{of_mean, r.size(), r.size(), 1}, {of_residual, r.size(), r.size(), 1}};
 }
 
 // The paper's (Stiefel3): E[(B'g) o z] + diag(B' Sigma^-1 B) o d1, where B' Sigma^-1 B = H - H K H.
 void LowRank::factor_scale_gradient() {
   const Matrix& h = capacitance_.gram();
   const Matrix& k = capacitance_.inverse();
-  auto out = blocks_[scale_block_].gradient.col(0);
+  auto out = factor_scale_->gradient.col(0);
   const MatrixRef inner = inner_sum_.total();
   for (Index i = 0; i < rank_; ++i) {
     double sum = 0;
@@ -279,19 +286,17 @@ void LowRank::factor_scale_gradient() {
 }
 
 void LowRank::finish_gradient() {
-  if (scale_block_ != 0) factor_scale_gradient();
+  if (factor_scale_) factor_scale_gradient();
 }
 
 void LowRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                        MatrixRef model_gradient) {
   start_gradient(noise, weight, estimator, model_gradient);
-  MatrixRef of_factors = blocks_[factor_block_].gradient;
+  MatrixRef of_factors = factors_ ? factors_->gradient : no_factors_;
   sweep(dimension(), kernel_.workers(), [&](Range r, Index task) {
-    MutablePanel rows = mutable_panel(of_factors, r);
-    rows.cols = rank_;
-    make(r, task, rows);
-    for (std::size_t b = 0; b < 2; ++b)
-      std::copy_n(made_beside(b, r, task).data, r.size(), blocks_[b].gradient.data() + r.begin);
+    const GradientRows rows = compute_gradient_rows(r, task, mutable_panel(of_factors, r));
+    std::copy_n(rows.mean.data, r.size(), mean_->gradient.data() + r.begin);
+    std::copy_n(rows.residual_scale.data, r.size(), residual_scale_->gradient.data() + r.begin);
   });
   finish_gradient();
 }
@@ -300,9 +305,10 @@ void LowRank::times_covariance(VectorRef v) { covariance().times(v, v, kernel_);
 
 Gaussian LowRank::gaussian(const std::vector<Block>& at) const {
   Matrix w(dimension(), rank_);
-  if (factor_block_ != 0) w = at[factor_block_].value;
-  if (scale_block_ != 0) w *= scales(at[scale_block_]).asDiagonal();
-  return Gaussian::low_rank(at[0].value, std::move(w), scales(at[1]).cwiseAbs());
+  if (const Block* factors = find_block(at, BlockKind::kFactors)) w = factors->value;
+  if (const Block* scale = find_block(at, BlockKind::kFactorScale)) w *= scales(*scale).asDiagonal();
+  return Gaussian::low_rank(find_block(at, BlockKind::kMean)->value, std::move(w),
+                            scales(*find_block(at, BlockKind::kResidualScale)).cwiseAbs());
 }
 
 }  // namespace magva

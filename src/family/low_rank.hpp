@@ -25,38 +25,31 @@ class LowRank final : public Family, private RowwiseFamily {
   Gaussian gaussian(const std::vector<Block>& at) const override;
 
  private:
-  const Matrix& mu() const { return blocks_[0].value; }
-  const Matrix& factors() const { return blocks_[factor_block_].value; }
-  const Matrix& factors_or_none() const { return rank_ > 0 ? factors() : no_factors_; }
-  Block& residual_block() { return blocks_[1]; }
+  /// m x 0 if there are none.
+  const Matrix& factors() const { return factors_ ? factors_->value : no_factors_; }
   Vector scales(const Block& block) const;
   /// dev is B (d1 o z) + d2 o epsilon; adds Sigma^-1 dev to the model's gradients.
   void add_path_term(ConstMatrixRef noise, MatrixRef model_gradient);
   /// d2 as numbers, whatever its coordinates; those of logarithms are computed by prepare().
   Eigen::Map<const Vector> residual_sds() const {
-    const Matrix& plain = blocks_[1].value;
+    const Matrix& plain = residual_scale_->value;
     return {d2_.size() > 0 ? d2_.data() : plain.data(), plain.rows()};
   }
   /// At the blocks that prepare() has seen.
-  LowRankPlusDiagonalView covariance() const {
-    return {factors_or_none(), d1_, residual_sds(), capacitance_};
-  }
+  LowRankPlusDiagonalView covariance() const { return {factors(), d1_, residual_sds(), capacitance_}; }
+  void add_blocks(const FamilyOptions& options, Index dimension, std::uint64_t seed);
   void load_scales(const Block& block, Range rows, Vector& out) const;
   void scale_noise(ConstMatrixRef noise);
   void start_covariance();
   void prepare_panel(Range rows, Index task);
   void finish_covariance();
   void draw_panel(Range rows);
-  void look_ahead_to_factors(Range rows, Index task);
+  void prefetch_factors(Range rows, Index task);
   void set_draws(ConstMatrixRef noise, MatrixRef phi);
 
-  std::size_t factor_block() const override { return factor_block_; }
   void start_gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                       MatrixRef model_gradient) override;
-  Panel make(Range rows, Index task, const MutablePanel& of_factors) override;
-  MutablePanel made_beside(std::size_t block, Range rows, Index task) override {
-    return {beside_.col(task).data() + static_cast<Index>(block) * kPanelRows, rows.size(), rows.size(), 1};
-  }
+  GradientRows compute_gradient_rows(Range rows, Index task, const MutablePanel& of_factors) override;
   void finish_gradient() override;
   void start_draw(ConstMatrixRef noise, MatrixRef phi) override;
   void draw_rows(Range rows, Index task) override;
@@ -78,12 +71,14 @@ class LowRank final : public Family, private RowwiseFamily {
 
   Index rank_;
   ScaleCoordinates scale_coordinates_;
-  std::size_t factor_block_ = 0;  ///< 0 where p = 0: there is none
-  std::size_t scale_block_ = 0;   ///< 0 where d1 is fixed at 1
+  Block* mean_ = nullptr;
+  Block* residual_scale_ = nullptr;
+  Block* factors_ = nullptr;       ///< null if p = 0
+  Block* factor_scale_ = nullptr;  ///< null if d1 is fixed at 1
   TallSkinny kernel_;
-  Vector d1_, d2_;  ///< scales as numbers; d2 where its coordinates are logarithms
-  Matrix weights_;  ///< W = 1/d2^2 for a panel, a column a task
-  Matrix beside_;   ///< a panel of the gradients of mu and d2, a column a task
+  Vector d1_, d2_;        ///< scales as numbers; d2 where its coordinates are logarithms
+  Matrix weights_;        ///< W = 1/d2^2 for a panel, a column a task
+  Matrix gradient_rows_;  ///< a panel of the gradients of mu and d2, one column per task
   Capacitance capacitance_;
   double half_log_det_ = 0;
   Vector log_sums_;                       ///< of |d2|, one a task

@@ -168,12 +168,13 @@ class MinibatchRun {
     const Vector inverse = whitening.scale.cwiseInverse();
     const Gaussian white = start.transformed(-whitening.centre.cwiseProduct(inverse), inverse);
     for (Block& block : family.blocks()) {
-      if (block.name == "L") block.value = white.factors();
-      if (block.name == "d2") block.value = white.residual_sd().array().log();
+      if (block.kind == BlockKind::kCholesky) block.value = white.factors();
+      if (block.kind == BlockKind::kResidualScale) block.value = white.residual_sd().array().log();
       if (kind != FamilyKind::kStiefel) continue;
       const Vector lengths = white.factors().colwise().norm().cwiseMax(1e-8);
-      if (block.name == "B") block.value = white.factors() * lengths.cwiseInverse().asDiagonal();
-      if (block.name == "d1") block.value = lengths.array().log();
+      if (block.kind == BlockKind::kFactors)
+        block.value = white.factors() * lengths.cwiseInverse().asDiagonal();
+      if (block.kind == BlockKind::kFactorScale) block.value = lengths.array().log();
     }
   }
 

@@ -12,7 +12,7 @@ namespace magva {
 namespace {
 
 Matrix random_normal(Index rows, Index cols, std::uint64_t seed) {
-  Matrix out = large_matrix(rows, cols);
+  Matrix out = huge_page_matrix(rows, cols);
   Noise(seed, NoiseStream::kRandomPoint).fill(0, 0, out);
   return out;
 }

@@ -19,9 +19,9 @@ void multiply_small(ConstMatrixRef a, ConstMatrixRef b, MatrixRef out) {
 }
 void multiply_transposed(ConstMatrixRef a, ConstMatrixRef b, Matrix& out) {
   const Range all{0, a.rows()};
-  Ahead nothing;
+  PrefetchQueue none;
   out.setZero();
-  detail::add_gram(panel(a, all), panel(b, all), out.data(), nothing);
+  detail::add_gram(panel(a, all), panel(b, all), out.data(), none);
 }
 
 }  // namespace

@@ -32,10 +32,10 @@ class TangentStep {
     if constexpr (kPolar) of_v_.start(cols, cols);
   }
 
-  void measure(const Panel& x, const Panel& v, Index task, Ahead& ahead) {
-    of_x_.add_symmetric(x, x, task, ahead);
-    inner_.add(x, v, task, ahead);
-    if constexpr (kPolar) of_v_.add_symmetric(v, v, task, ahead);
+  void measure(const Panel& x, const Panel& v, Index task, PrefetchQueue& prefetch) {
+    of_x_.add_symmetric(x, x, task, prefetch);
+    inner_.add(x, v, task, prefetch);
+    if constexpr (kPolar) of_v_.add_symmetric(v, v, task, prefetch);
   }
 
   /// False where combine() would not give the next point: then project() and the manifold's own retraction
@@ -62,8 +62,9 @@ class TangentStep {
   }
 
   /// x <- x L + v R for these rows. `scratch` has the panel's shape.
-  void combine(const MutablePanel& x, const Panel& v, const MutablePanel& scratch, Ahead& ahead) const {
-    magva::combine(x, left_, v, right_, scratch, ahead);
+  void combine(const MutablePanel& x, const Panel& v, const MutablePanel& scratch,
+               PrefetchQueue& prefetch) const {
+    magva::combine(x, left_, v, right_, scratch, prefetch);
   }
 
  private:

@@ -40,7 +40,7 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   }
   void close(BlockSums& sums) const override { take_logarithm(sums); }
 
-  std::vector<std::string> problems(ConstVectorRef response) const override {
+  std::vector<std::string> validate(ConstVectorRef response) const override {
     return detail::first_fault(response, "0 or 1 for a logistic regression",
                                [](double y) { return y == 0.0 || y == 1.0; });
   }

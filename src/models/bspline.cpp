@@ -1,4 +1,4 @@
-#include "models/bspline.hpp"
+#include "magva/regression.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "magva/design.hpp"
+#include "magva/regression.hpp"
 
 #include <fmt/format.h>
 
@@ -60,7 +60,7 @@ void require_sound(const SparseMatrix& matrix) {
 
 }  // namespace
 
-Design Design::view(Rows rows, std::shared_ptr<const void> keeper) { return {rows, std::move(keeper)}; }
+Design Design::view(Rows rows, std::shared_ptr<const void> owner) { return {rows, std::move(owner)}; }
 
 namespace {
 template <class Dense>
@@ -69,7 +69,7 @@ Design own_dense(Dense matrix) {
   const Index cols = matrix.cols();
   const auto kept = std::make_shared<const Dense>(align_rows(std::move(matrix)));
   const Index bytes = kept->size() * static_cast<Index>(sizeof(typename Dense::Scalar));
-  if (bytes > detail::cache_sizes().last) move_to_large_pages(kept->data(), static_cast<std::size_t>(bytes));
+  if (bytes > detail::cache_sizes().last) move_to_huge_pages(kept->data(), static_cast<std::size_t>(bytes));
   return Design::view(DenseRows<typename Dense::Scalar>{kept->data(), kept->rows(), cols, kept->cols()},
                       kept);
 }

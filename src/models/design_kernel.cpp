@@ -18,7 +18,7 @@ std::shared_ptr<const DesignKernel> kernel_for(const SparseRows& x, const Design
 }  // namespace
 
 std::shared_ptr<const DesignKernel> make_kernel(const Design& design) {
-  return std::visit([&](const auto& rows) { return kernel_for(rows, design); }, design.numbers());
+  return std::visit([&](const auto& rows) { return kernel_for(rows, design); }, design.storage());
 }
 
 }  // namespace magva::detail

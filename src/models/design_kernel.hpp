@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/vector.hpp"
-#include "magva/design.hpp"
+#include "magva/regression.hpp"
 
 namespace magva::detail {
 

@@ -142,16 +142,16 @@ void add_gram(const SparseRows& x, RowSpan rows, const double* weight, Matrix& g
 }  // namespace
 
 void add_squares(const Design& design, RowSpan rows, const double* square, double* variance) {
-  std::visit([&](const auto& x) { add_squares(x, rows, square, variance); }, design.numbers());
+  std::visit([&](const auto& x) { add_squares(x, rows, square, variance); }, design.storage());
 }
 void add_weighted_squares(const Design& design, RowSpan rows, const double* weight, double* out) {
-  std::visit([&](const auto& x) { add_weighted_squares(x, rows, weight, out); }, design.numbers());
+  std::visit([&](const auto& x) { add_weighted_squares(x, rows, weight, out); }, design.storage());
 }
 void add_variances(const Design& design, RowSpan rows, const RowMatrix& root, double* variance) {
-  std::visit([&](const auto& x) { add_variances(x, rows, root, variance); }, design.numbers());
+  std::visit([&](const auto& x) { add_variances(x, rows, root, variance); }, design.storage());
 }
 void add_gram(const Design& design, RowSpan rows, const double* weight, Matrix& gram) {
-  std::visit([&](const auto& x) { add_gram(x, rows, weight, gram); }, design.numbers());
+  std::visit([&](const auto& x) { add_gram(x, rows, weight, gram); }, design.storage());
 }
 
 }  // namespace magva::detail

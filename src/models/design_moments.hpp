@@ -1,7 +1,7 @@
 #pragma once
 // What exact expectations need of a block of rows besides the products of a DesignKernel: products with the
 // squares of its entries, variances of linear predictors, and weighted Gram matrices.
-#include "magva/design.hpp"
+#include "magva/regression.hpp"
 
 namespace magva::detail {
 

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <array>
 
-#include "magva/prior.hpp"
+#include "models/antithetic_draws.hpp"
 #include "models/design_kernel.hpp"
 #include "models/draw_pack_kernel.hpp"
-#include "models/mirrored_draws.hpp"
+#include "models/prior.hpp"
 #include "models/regression_scratch.hpp"
 
 namespace magva::detail {
 
 /// How draws go through the products with a design: packs of them first, then columns of one draw each, or of
-/// the halves of mirrored draws.
+/// the centre and the deltas of antithetic pairs.
 class DrawLayout {
  public:
   static DrawLayout plain(const DesignKernel& kernel, Index draws) {
@@ -22,7 +22,7 @@ class DrawLayout {
     const Index in_packs = std::min(draws, packs * kEach);
     return {kernel, packs, in_packs, draws - in_packs, 0};
   }
-  static DrawLayout mirrored(const DesignKernel& kernel, Index draws) {
+  static DrawLayout antithetic(const DesignKernel& kernel, Index draws) {
     return {kernel, 0, 0, draws / 2 + 1, draws / 2};
   }
 
@@ -36,7 +36,7 @@ class DrawLayout {
     return std::min(pack * DrawPackKernel::kDraws + lane, in_packs_ - 1);
   }
   Index columns() const { return columns_; }
-  /// 0 where draws are not mirrored.
+  /// 0 if draws are not in antithetic pairs.
   Index pairs() const { return pairs_; }
 
   /// Where packed numbers begin.
@@ -73,12 +73,12 @@ inline void pack_draws(const DrawLayout& layout, const CoefficientPrior& prior, 
                          scratch.packed.data() + layout.columns_at());
 }
 
-inline void pack_halves(const DesignKernel& kernel, ConstMatrixRef theta, RegressionScratch& scratch) {
+inline void pack_pairs(const DesignKernel& kernel, ConstMatrixRef theta, RegressionScratch& scratch) {
   const Index pairs = theta.cols() / 2;
-  to_halves(theta.data(), theta.outerStride(), kernel.design().cols(), pairs, scratch.halves.data(),
-            scratch.halves.rows());
+  to_centre_and_deltas(theta.data(), theta.outerStride(), kernel.design().cols(), pairs,
+                       scratch.deltas.data(), scratch.deltas.rows());
   for (Index k = 0; k <= pairs; ++k)
-    kernel.pack(scratch.halves.col(k).data(), k, pairs + 1, scratch.packed.data());
+    kernel.pack(scratch.deltas.col(k).data(), k, pairs + 1, scratch.packed.data());
 }
 
 inline void unpack_draws(const DrawLayout& layout, RegressionScratch& scratch, MatrixRef gradient) {
@@ -95,12 +95,11 @@ inline void unpack_draws(const DrawLayout& layout, RegressionScratch& scratch, M
                            gradient.col(s).data());
 }
 
-inline void unpack_halves(const DesignKernel& kernel, RegressionScratch& scratch, MatrixRef gradient) {
+/// The pairs' half-differences go to the first columns of `gradient`, the mean to the one after them.
+inline void unpack_pairs(const DesignKernel& kernel, RegressionScratch& scratch, MatrixRef gradient) {
   const Index pairs = gradient.cols() / 2;
   for (Index k = 0; k <= pairs; ++k)
-    kernel.unpack(scratch.gradient.col(0).data(), k, pairs + 1, scratch.halves.col(k).data());
-  from_halves(scratch.halves.data(), scratch.halves.rows(), kernel.design().cols(), pairs, gradient.data(),
-              gradient.outerStride());
+    kernel.unpack(scratch.gradient.col(0).data(), k, pairs + 1, gradient.col(k == 0 ? pairs : k - 1).data());
 }
 
 }  // namespace magva::detail

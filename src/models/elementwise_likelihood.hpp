@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/vector_math.hpp"
-#include "magva/likelihood.hpp"
+#include "models/likelihood.hpp"
 
 namespace magva::detail {
 

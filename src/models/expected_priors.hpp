@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "magva/expectations.hpp"
-#include "magva/prior.hpp"
+#include "models/prior.hpp"
 
 namespace magva::detail {
 

@@ -1,4 +1,4 @@
-#include "magva/likelihood.hpp"
+#include "models/likelihood.hpp"
 
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ class PoissonLog final : public ElementwiseLikelihood<PoissonLog> {
     return {y * eta - rate, y - rate, Pack{}};
   }
 
-  std::vector<std::string> problems(ConstVectorRef response) const override {
+  std::vector<std::string> validate(ConstVectorRef response) const override {
     return first_fault(response, "a count (0, 1, 2, ...) for a Poisson regression",
                        [](double y) { return y >= 0.0 && y == std::floor(y) && std::isfinite(y); });
   }
@@ -64,7 +64,7 @@ class Located : public ElementwiseLikelihood<Family> {
  public:
   using ElementwiseLikelihood<Family>::constant;
   double constant(double) const { return -detail::kHalfLogTwoPi; }
-  std::vector<std::string> problems(ConstVectorRef response) const override {
+  std::vector<std::string> validate(ConstVectorRef response) const override {
     return first_fault(response, "a finite number", [](double y) { return std::isfinite(y); });
   }
   double intercept_start(ConstVectorRef y, ConstVectorRef w) const override { return weighted_mean(y, w); }
@@ -183,7 +183,7 @@ void require_positive(double value, const char* what) {
 
 }  // namespace
 
-std::vector<std::string> OutlierMixtureOptions::problems() const {
+std::vector<std::string> OutlierMixtureOptions::validate() const {
   std::vector<std::string> found;
   if (!(outlier_share > 0.0 && outlier_share < 1.0))
     found.push_back(fmt::format("outlier_share is {}, but it must lie between 0 and 1", outlier_share));
@@ -209,7 +209,7 @@ std::shared_ptr<const Likelihood> gaussian_known_noise(double sigma) {
 }
 
 std::shared_ptr<const Likelihood> outlier_mixture(const OutlierMixtureOptions& options) {
-  for (const std::string& problem : options.problems()) throw UsageError(problem);
+  for (const std::string& problem : options.validate()) throw UsageError(problem);
   return std::make_shared<OutlierMixture>(options);
 }
 

@@ -25,7 +25,7 @@ double default_prior_scale(const RegressionData& data) {
 
 }  // namespace
 
-std::vector<std::string> LinearOptions::problems() const {
+std::vector<std::string> LinearOptions::validate() const {
   std::vector<std::string> found;
   const auto check = [&](const std::optional<double>& value, const char* name) {
     if (value && !(*value > 0.0 && std::isfinite(*value)))
@@ -37,7 +37,7 @@ std::vector<std::string> LinearOptions::problems() const {
 }
 
 Regression linear_regression(RegressionData data, const PriorOptions& prior, const LinearOptions& options) {
-  for (const std::string& problem : options.problems()) throw UsageError(problem);
+  for (const std::string& problem : options.validate()) throw UsageError(problem);
   const auto likelihood = options.noise_sd
                               ? gaussian_known_noise(*options.noise_sd)
                               : gaussian(options.sigma_prior_scale.value_or(default_prior_scale(data)));

@@ -9,6 +9,7 @@
 #include <bit>
 
 #include "magva/error.hpp"
+#include "models/row_sample.hpp"
 
 namespace magva {
 
@@ -84,7 +85,7 @@ void announce(const SparseRows&, Index, Index) {}  // never mapped
 
 }  // namespace
 
-std::vector<std::string> MinibatchOptions::problems() const {
+std::vector<std::string> MinibatchOptions::validate() const {
   std::vector<std::string> found;
   if (rows < 1) found.push_back(fmt::format("the batch has {} rows, but it must have at least 1", rows));
   if (run < 1) found.push_back(fmt::format("the run is {} rows long, but it must have at least 1", run));
@@ -93,7 +94,7 @@ std::vector<std::string> MinibatchOptions::problems() const {
 
 Minibatch::Minibatch(std::shared_ptr<const Regression> regression, const MinibatchOptions& options)
     : full_(std::move(regression)), options_(options) {
-  for (const std::string& problem : options.problems()) throw UsageError(problem);
+  for (const std::string& problem : options.validate()) throw UsageError(problem);
   run_ = std::min(options.run, full_->rows());
   runs_ = (full_->rows() + run_ - 1) / run_;
   const Index wanted = (options.rows + run_ - 1) / run_;
@@ -127,7 +128,7 @@ void Minibatch::fetch(std::uint64_t iteration) const {
       [&](const auto& rows) {
         for_each_run(iteration, [&](Index begin, Index end) { announce(rows, begin, end - begin); });
       },
-      full_->design().numbers());
+      full_->design().storage());
 }
 
 std::vector<Index> Minibatch::rows_at(std::uint64_t iteration) const {
@@ -160,7 +161,7 @@ Index minibatch_run(const Regression& regression) {
   constexpr double kLargeBytes = 1e9;
   constexpr double kRunBytes = 65536;
   const Design& design = regression.design();
-  const bool single = std::holds_alternative<DenseRows<float>>(design.numbers());
+  const bool single = std::holds_alternative<DenseRows<float>>(design.storage());
   const double bytes = static_cast<double>(design.entries()) * (single ? 4 : 8);
   if (bytes < kLargeBytes) return 1;
   return static_cast<Index>(std::max(1., kRunBytes * static_cast<double>(design.rows()) / bytes));

@@ -8,6 +8,7 @@
 
 #include "magva/error.hpp"
 #include "models/design_kernel.hpp"
+#include "models/likelihood.hpp"
 
 namespace magva {
 
@@ -53,10 +54,11 @@ Vector log_predictive_density(const Regression& model, const Design& design, Con
   if (response.size() != design.rows())
     throw DataError(
         fmt::format("there are {} rows to score but {} responses", design.rows(), response.size()));
-  for (const std::string& problem : model.likelihood().problems(response)) throw DataError(problem);
+  for (const std::string& problem : model.likelihood().validate(response)) throw DataError(problem);
   Matrix log_density = linear_predictor(model, design, draws);
   for (Index s = 0; s < draws.cols(); ++s)
-    model.likelihood().log_density(response, log_density.col(s), model.shape(draws.col(s)));
+    model.likelihood().log_density(response, log_density.col(s),
+                                   detail::shape_at(model.likelihood(), draws.col(s)));
   const Vector largest = log_density.rowwise().maxCoeff();
   const Vector mean = (log_density.colwise() - largest).array().exp().rowwise().mean();
   return largest.array() + mean.array().log();
@@ -67,7 +69,7 @@ Matrix simulate_response(const Regression& model, const Design& design, ConstMat
   std::mt19937_64 generator(seed);
   Matrix y = linear_predictor(model, design, draws);
   for (Index s = 0; s < draws.cols(); ++s) {
-    const Shape shape = model.shape(draws.col(s));
+    const Shape shape = detail::shape_at(model.likelihood(), draws.col(s));
     for (double& value : y.col(s)) value = model.likelihood().simulate(value, shape, generator);
   }
   return y;

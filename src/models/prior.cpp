@@ -1,4 +1,4 @@
-#include "magva/prior.hpp"
+#include "models/prior.hpp"
 
 #include <fmt/format.h>
 
@@ -32,13 +32,13 @@ std::shared_ptr<const CoefficientPrior> prior_for(const AutoregressivePriorOptio
 
 }  // namespace
 
-std::vector<std::string> NormalPriorOptions::problems() const {
+std::vector<std::string> NormalPriorOptions::validate() const {
   std::vector<std::string> found;
   require_positive(variance, "the prior variance", found);
   return found;
 }
 
-std::vector<std::string> HorseshoeOptions::problems() const {
+std::vector<std::string> HorseshoeOptions::validate() const {
   std::vector<std::string> found;
   require_positive(intercept_variance, "the prior variance of the intercept", found);
   require_positive(tau_scale, "tau_scale", found);
@@ -47,7 +47,7 @@ std::vector<std::string> HorseshoeOptions::problems() const {
   return found;
 }
 
-std::vector<std::string> AutoregressivePriorOptions::problems() const {
+std::vector<std::string> AutoregressivePriorOptions::validate() const {
   std::vector<std::string> found;
   require_positive(a_tau, "a_tau", found);
   require_positive(b_tau, "b_tau", found);
@@ -59,7 +59,7 @@ std::vector<std::string> AutoregressivePriorOptions::problems() const {
 std::shared_ptr<const CoefficientPrior> make_prior(const PriorOptions& options, Index coefficients) {
   return std::visit(
       [&](const auto& chosen) {
-        for (const std::string& problem : chosen.problems()) throw UsageError(problem);
+        for (const std::string& problem : chosen.validate()) throw UsageError(problem);
         return prior_for(chosen, coefficients);
       },
       options);

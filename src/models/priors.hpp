@@ -1,6 +1,6 @@
 #pragma once
 // The priors behind make_prior. Their options have been checked.
-#include "magva/prior.hpp"
+#include "models/prior.hpp"
 
 namespace magva::detail {
 

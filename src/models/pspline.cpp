@@ -1,4 +1,4 @@
-#include "magva/pspline.hpp"
+#include "magva/regression.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 
 namespace magva {
 
-std::vector<std::string> PsplineOptions::problems() const {
-  std::vector<std::string> found = prior.problems();
-  for (std::string& problem : noise.problems()) found.push_back(std::move(problem));
+std::vector<std::string> PsplineOptions::validate() const {
+  std::vector<std::string> found = prior.validate();
+  for (std::string& problem : noise.validate()) found.push_back(std::move(problem));
   if (degree < 0) found.push_back(fmt::format("degree is {}, but it must not be negative", degree));
   if (functions <= degree)
     found.push_back(fmt::format("functions is {}, but splines of degree {} need at least {}", functions,
@@ -20,7 +20,7 @@ std::vector<std::string> PsplineOptions::problems() const {
 
 Pspline pspline_regression(ConstVectorRef covariate, ConstVectorRef response, ConstVectorRef weights,
                            const PsplineOptions& options) {
-  for (const std::string& problem : options.problems()) throw UsageError(problem);
+  for (const std::string& problem : options.validate()) throw UsageError(problem);
   if (covariate.size() == 0) throw DataError("there is no observation to fit a P-spline to");
   if (!covariate.allFinite()) throw DataError("the covariate of a P-spline must be finite in every row");
   const double lower = options.lower.value_or(covariate.minCoeff());

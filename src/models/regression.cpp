@@ -6,16 +6,16 @@
 
 #include "magva/error.hpp"
 #include "models/expected_regression.hpp"
-#include "models/regression_lanes.hpp"
+#include "models/row_chunks.hpp"
 
 namespace magva {
 
 namespace {
 
 using detail::DrawLayout;
-using detail::LaneWork;
 using detail::padded;
 using detail::RegressionScratch;
+using detail::RowChunkWork;
 using detail::sum_of_draw;
 
 std::shared_ptr<const Vector> fill_up(ConstVectorRef values) {
@@ -52,7 +52,7 @@ void require_sound(const RegressionData& data, const Likelihood& likelihood, Ind
                                   i + 1, data.weights(i)));
   if (data.weights.size() != 0 && data.weights.sum() == 0.0)
     throw DataError("all weights are 0: no observation is left");
-  for (const std::string& problem : likelihood.problems(data.response)) throw DataError(problem);
+  for (const std::string& problem : likelihood.validate(data.response)) throw DataError(problem);
 }
 
 }  // namespace
@@ -85,8 +85,8 @@ std::unique_ptr<Scratch> Regression::make_scratch(Index max_draws) const {
 std::unique_ptr<Scratch> Regression::make_scratch(Index max_draws, Index sampled_rows) const {
   const Design& design = kernel_->design();
   const double share = static_cast<double>(sampled_rows) / static_cast<double>(rows_);
-  const Index lanes = detail::lane_count(static_cast<double>(design.entries()) * share, design.cols());
-  return std::make_unique<RegressionScratch>(max_draws, lanes, *kernel_, prior_->buffer_size());
+  const Index chunks = detail::chunk_count(static_cast<double>(design.entries()) * share, design.cols());
+  return std::make_unique<RegressionScratch>(max_draws, chunks, *kernel_, prior_->buffer_size());
 }
 
 void Regression::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
@@ -94,39 +94,72 @@ void Regression::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef
   evaluate_sample({nullptr, rows_, 1.0}, theta, log_density, gradient, evaluation);
 }
 
+namespace {
+
+/// Sums over all rows of the sample, in the scratch's first chunk.
+void add_up_rows(const DrawLayout& layout, const RowChunkWork& work, RegressionScratch& scratch, Index draws,
+                 Workers& workers) {
+  workers.run(scratch.chunks, work);
+  detail::add_chunks(scratch, layout.packed_size(), draws);
+}
+
+}  // namespace
+
+void Regression::set_shapes(ConstMatrixRef theta, RegressionScratch& scratch) const {
+  for (Index s = 0; s < theta.cols(); ++s)
+    scratch.shapes[static_cast<std::size_t>(s)] = detail::shape_at(*likelihood_, theta.col(s));
+}
+
+// `gradient` begins with the log likelihood's by the coefficients; completes it, and returns the log density.
+double Regression::add_prior(const DrawLayout& layout, ConstMatrixRef theta, Index s,
+                             RegressionScratch& scratch, double* gradient) const {
+  double log_density = constant_ + sum_of_draw(&BlockSums::log_likelihood, layout, scratch, s) +
+                       prior_->add_to(theta.col(s).data(), scratch.coefficients.col(s).data(), gradient);
+  if (!likelihood_->has_nuisance()) return log_density;
+  const Index nuisance = prior_->dimension();
+  gradient[nuisance] = sum_of_draw(&BlockSums::nuisance_gradient, layout, scratch, s);
+  return log_density + likelihood_->nuisance_prior(theta(nuisance, s), gradient[nuisance]);
+}
+
 void Regression::evaluate_sample(const RowSample& sample, ConstMatrixRef theta, VectorRef log_density,
                                  MatrixRef gradient, Evaluation& evaluation) const {
   auto& scratch = static_cast<RegressionScratch&>(evaluation.scratch);
   const Index draws = theta.cols();
-  const Index nuisance = prior_->dimension();  // where the likelihood's own coordinate is, if it has one
-  const bool has_nuisance = likelihood_->has_nuisance();
-  // Fewer than two pairs have nothing to share.
-  const bool mirrored = evaluation.mirrored && draws >= 4 && prior_->coefficients_are_coordinates();
-  const DrawLayout layout =
-      mirrored ? DrawLayout::mirrored(*kernel_, draws) : DrawLayout::plain(*kernel_, draws);
+  const DrawLayout layout = DrawLayout::plain(*kernel_, draws);
+  set_shapes(theta, scratch);
+  detail::pack_draws(layout, *prior_, theta, scratch);
+  const RowChunkWork work(layout, *likelihood_, sample, {response_->data(), weight_->data(), unweighted_},
+                          scratch, draws);
+  add_up_rows(layout, work, scratch, draws, evaluation.workers);
+  detail::unpack_draws(layout, scratch, gradient);
   for (Index s = 0; s < draws; ++s)
-    scratch.shapes[static_cast<std::size_t>(s)] = likelihood_->shape(has_nuisance ? theta(nuisance, s) : 0.0);
-  if (mirrored)
-    detail::pack_halves(*kernel_, theta, scratch);
-  else
-    detail::pack_draws(layout, *prior_, theta, scratch);
+    log_density(s) = add_prior(layout, theta, s, scratch, gradient.col(s).data());
+}
 
-  const LaneWork work(layout, *likelihood_, sample, {response_->data(), weight_->data(), unweighted_},
-                      scratch, draws);
-  evaluation.workers.run(scratch.lanes, work);
-  detail::add_lanes(scratch, layout.packed_size(), draws);
-  if (mirrored)
-    detail::unpack_halves(*kernel_, scratch, gradient);
-  else
-    detail::unpack_draws(layout, scratch, gradient);
+void Regression::evaluate_antithetic(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                                     Evaluation& evaluation) const {
+  const Index draws = theta.cols();
+  const Index pairs = draws / 2;
+  // One pair has nothing to share, and products that are not linear in theta cannot be.
+  if (pairs < 2 || !prior_->coefficients_are_coordinates())
+    return Model::evaluate_antithetic(theta, log_density, gradient, evaluation);
+  auto& scratch = static_cast<RegressionScratch&>(evaluation.scratch);
+  const DrawLayout layout = DrawLayout::antithetic(*kernel_, draws);
+  set_shapes(theta, scratch);
+  detail::pack_pairs(*kernel_, theta, scratch);
+  const RowChunkWork work(layout, *likelihood_, {nullptr, rows_, 1.0},
+                          {response_->data(), weight_->data(), unweighted_}, scratch, draws);
+  add_up_rows(layout, work, scratch, draws, evaluation.workers);
+  gradient.leftCols(pairs + 1).bottomRows(dimension() - design().cols()).setZero();
+  detail::unpack_pairs(*kernel_, scratch, gradient);
 
+  // The prior's gradient and the nuisance parameter's are each draw's own.
+  auto own = gradient.col(draws - 1);
   for (Index s = 0; s < draws; ++s) {
-    double* column = gradient.col(s).data();
-    log_density(s) = constant_ + sum_of_draw(&BlockSums::log_likelihood, layout, scratch, s) +
-                     prior_->add_to(theta.col(s).data(), scratch.coefficients.col(s).data(), column);
-    if (!has_nuisance) continue;
-    column[nuisance] = sum_of_draw(&BlockSums::nuisance_gradient, layout, scratch, s);
-    log_density(s) += likelihood_->nuisance_prior(theta(nuisance, s), column[nuisance]);
+    own.head(design().cols()).setZero();
+    log_density(s) = add_prior(layout, theta, s, scratch, own.data());
+    gradient.col(s % pairs) += (s < pairs ? .5 : -.5) * own;
+    gradient.col(pairs) += own / static_cast<double>(draws);
   }
 }
 
@@ -151,9 +184,7 @@ void Regression::coefficients(ConstVectorRef theta, VectorRef out) const {
       Eigen::Map<const Vector>(prior_->coefficients_at(theta.data(), buffer.data()), prior_->coefficients());
 }
 
-Shape Regression::shape(ConstVectorRef theta) const {
-  return likelihood_->shape(likelihood_->has_nuisance() ? theta(prior_->dimension()) : 0.0);
-}
+Index Regression::coefficient_count() const { return prior_->coefficients(); }
 
 Regression logistic_regression(RegressionData data, const PriorOptions& prior) {
   const Index q = data.design.cols();

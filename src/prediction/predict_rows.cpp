@@ -79,7 +79,7 @@ RowPredictions predict_rows(const source::ModelSpec& spec, const NewRows& rows, 
   for (Index begin = 0; begin < n; begin += step) {
     const Index count = std::min(step, n - begin);
     const Design design = Design::view(
-        std::visit([&](const auto& all) { return slice(all, begin, count); }, rows.design.numbers()));
+        std::visit([&](const auto& all) { return slice(all, begin, count); }, rows.design.storage()));
     const Matrix expected = expected_response(model, design, theta);
     out.mean.segment(begin, count) = expected.rowwise().mean();
     fill_quantiles(classes

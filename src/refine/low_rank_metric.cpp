@@ -1,4 +1,5 @@
 // The Fisher metric on low-rank-plus-diagonal covariances and its inverse, in O(m p^2) a product.
+#include <Eigen/Cholesky>
 #include <cmath>
 
 #include "refine/expected_curvature.hpp"

@@ -7,8 +7,8 @@
 #include <limits>
 #include <sstream>
 
-#include "magva/error.hpp"
 #include "core/atomic_file.hpp"
+#include "magva/error.hpp"
 
 namespace magva::results {
 

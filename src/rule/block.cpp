@@ -17,20 +17,9 @@ namespace {
 
 void clear_non_finite(MatrixRef x) { x = x.array().isFinite().select(x, 0); }
 
-// Whether a matrix, with the rule's memory beside it, surely stays in cache from one sweep to the next, and
-// whether it surely does not: between them it depends on who else uses a shared cache.
 Index bytes_of(ConstMatrixRef x) { return x.size() * static_cast<Index>(sizeof(double)); }
-bool stays_in_cache(ConstMatrixRef x) { return bytes_of(x) < detail::cache_sizes().last / 16; }
+/// Surely, whoever else uses a shared cache.
 bool exceeds_caches(ConstMatrixRef x) { return bytes_of(x) > detail::cache_sizes().last / 8; }
-
-/// Looks ahead to these rows of x, and to what `add_more` adds.
-template <class AddMore>
-void look_ahead_to(Range next, ConstMatrixRef x, Ahead& ahead, AddMore&& add_more) {
-  ahead.clear();
-  if (stays_in_cache(x)) return;
-  add(ahead, panel(x, next));
-  add_more();
-}
 
 /// What flat and curved blocks have in common.
 template <class Rule, Manifold M>
@@ -39,12 +28,13 @@ class RuleOnManifold : public BlockUpdate {
   RuleOnManifold(const RuleOptions& options, Index rows, Index cols)
       : rule_(options, rows, cols),
         step_(rows, cols),
+        cols_(cols),
         rows_(rows),
         finite_(static_cast<std::size_t>(row_tasks(rows))) {}
-  using BlockUpdate::step;
-  void look_ahead(Range r, Ahead& ahead) override {
+  void prefetch_for_gradient_pass(ConstMatrixRef x, Range r, PrefetchQueue& prefetch) override {
+    add(prefetch, panel(x, r));
     for (Matrix* memory : rule_.state())
-      if (memory->rows() == rows_) ahead.add(stretch(*memory, r).data, r.size() * memory->cols());
+      if (memory->rows() == rows_) prefetch.add(packed_tile(*memory, r).data, r.size() * memory->cols());
   }
   double violation(ConstMatrixRef x, TallSkinny& kernel) const override { return M{}.violation(x, kernel); }
   std::vector<Matrix*> state() override {
@@ -55,19 +45,14 @@ class RuleOnManifold : public BlockUpdate {
  protected:
   void expect_finite() { std::fill(finite_.begin(), finite_.end(), true); }
 
-  /// x <- x + scale P(v) for these rows.
-  void add_tangent(MatrixRef x, Range r, Index task, double scale, const MutablePanel& v) {
-    add_tangent(x, x, r, task, scale, v);
-  }
-  /// Where x is at hand as a constant, too.
-  void add_tangent(MatrixRef x, ConstMatrixRef point, Range r, Index task, double scale,
-                   const MutablePanel& v) {
+  /// x <- x + scale P(v) for these rows. `point` is x once more, as a constant.
+  void add_tangent(MatrixRef x, ConstMatrixRef point, Range r, Index task, const MutablePanel& v) {
     rule_.settle(point, r, step_);
     const MutablePanel rows = mutable_panel(x, r);
     step_.project(as_const(rows), v, r);
     bool fine = true;
     for (Index j = 0; j < rows.cols; ++j)
-      fine &= rule::advance(rows.rows, scale, rows.col(j), v.col(j), rows.col(j));
+      fine &= rule::advance(rows.rows, scale_, rows.col(j), v.col(j), rows.col(j));
     if (!fine) finite_[static_cast<std::size_t>(task)] = false;
   }
 
@@ -78,145 +63,118 @@ class RuleOnManifold : public BlockUpdate {
 
   Rule rule_;
   TangentStep<M> step_;
+  Index cols_;
+  double scale_ = 0;
 
  private:
   Index rows_;
-  std::vector<char> finite_;  // one a task
+  std::vector<char> finite_;  // one per task
 };
 
 template <class Rule, Manifold M>
-class FlatUpdate final : public RuleOnManifold<Rule, M>, public RowUpdate {
+class FlatUpdate final : public RuleOnManifold<Rule, M> {
  public:
   using RuleOnManifold<Rule, M>::RuleOnManifold;
 
-  bool step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef, TallSkinny& kernel) override {
-    start(x, kernel);
-    sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
-      Ahead& ahead = kernel.ahead(task);
-      look_ahead_to(following(r, x.rows()), x, ahead, [] {});
-      ahead.all();
-      const MutablePanel v = kernel.scratch_panel(r, x.cols(), task);
-      step_panel(x, r, task, gradient.make(r, task, v), v, scale);
-    });
-    finish(kernel);
-    return false;
-  }
-
-  RowUpdate* by_rows() override { return this; }
-  void start(ConstMatrixRef x, TallSkinny& kernel) override {
+  bool is_flat() const override { return true; }
+  void start(ConstMatrixRef x, double scale, TallSkinny& kernel) override {
+    this->scale_ = scale;
     this->expect_finite();
     this->rule_.begin(x, kernel);
   }
-  void step_rows(MatrixRef x, Range r, Index task, const MutablePanel& gradient, double scale) override {
-    step_panel(x, r, task, as_const(gradient), gradient, scale);
+  MutablePanel gradient_panel(Range r, Index task, TallSkinny& kernel) override {
+    return kernel.scratch_panel(r, this->cols_, task);
   }
-  void finish(TallSkinny& kernel) override {
+  void take_gradient(MatrixRef x, Range r, Index task, const MutablePanel& v, TallSkinny&) override {
+    const Eigen::Ref<const Matrix> point(x);
+    if constexpr (Rule::kTwoStages) this->rule_.enter(point, r, task, as_const(v));
+    this->rule_.direct(point, r, task, as_const(v), v);
+    this->add_tangent(x, point, r, task, v);
+  }
+  bool finish_gradient_pass(MatrixRef, TallSkinny& kernel) override {
     this->rule_.end(kernel);
     this->drop_non_finite_memory();
+    return false;
   }
-
- private:
-  void step_panel(MatrixRef x, Range r, Index task, const Panel& g, const MutablePanel& v, double scale) {
-    const Eigen::Ref<const Matrix> point(x);
-    if constexpr (Rule::kTwoStages) this->rule_.enter(point, r, task, g);
-    this->rule_.direct(point, r, task, g, v);
-    this->add_tangent(x, point, r, task, scale, v);
-  }
+  void write_rows(MatrixRef, Range, Index, TallSkinny&) override {}
+  void prefetch_for_write_pass(ConstMatrixRef, Range, PrefetchQueue&) override {}
 };
 
 template <class Rule, Manifold M>
 class CurvedUpdate final : public RuleOnManifold<Rule, M> {
  public:
-  using RuleOnManifold<Rule, M>::RuleOnManifold;
+  CurvedUpdate(const RuleOptions& options, Index rows, Index cols)
+      : RuleOnManifold<Rule, M>(options, rows, cols), direction_(huge_page_matrix(rows, cols)) {
+    streams_ = !Rule::kTwoStages && exceeds_caches(direction_);
+  }
 
-  bool step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work,
-            TallSkinny& kernel) override {
-    if (x.cols() == 0) return false;
+  bool is_flat() const override { return false; }
+  void start(ConstMatrixRef x, double scale, TallSkinny& kernel) override {
+    this->scale_ = scale;
+    this->step_.start(x.cols());
+    this->rule_.begin(x, kernel);
+  }
+  MutablePanel gradient_panel(Range r, Index task, TallSkinny& kernel) override {
+    return streams_ ? kernel.scratch_panel(r, direction_.cols(), task) : packed_tile(direction_, r);
+  }
+  void take_gradient(MatrixRef x, Range r, Index task, const MutablePanel& v, TallSkinny& kernel) override {
     const Eigen::Ref<const Matrix> point(x);
-    measure_direction(point, gradient, work, kernel);
-    if (!this->step_.solve(scale, kernel)) {
-      retract_plainly(x, scale, work, kernel);
-      return false;
-    }
-    gradient.all_made();
-    sweep_back(x.rows(), kernel.workers(), [&](Range r, Index task) {
-      Ahead& ahead = kernel.ahead(task);
-      const Range next = preceding(r);
-      look_ahead_to(next, point, ahead, [&] {
-        ahead.add(stretch(work, next).data, next.size() * x.cols());
-        gradient.look_ahead_to_wrote(next, ahead);
-      });
-      this->rule_.settle(point, r, this->step_);
-      this->step_.combine(mutable_panel(x, r), as_const(stretch(work, r)),
-                          kernel.scratch_panel(r, x.cols(), task), ahead);
-      gradient.wrote(r, task);
-    });
-    return true;
+    if constexpr (Rule::kTwoStages)
+      this->rule_.enter(point, r, task, as_const(v));
+    else
+      direct(point, r, task, v, kernel);
+    // What no cache holds until the next pass is stored past them: they would fetch it first.
+    if (streams_) detail::stream_copy(v.data, r.size() * x.cols(), packed_tile(direction_, r).data);
+  }
+  bool finish_gradient_pass(MatrixRef x, TallSkinny& kernel) override {
+    if constexpr (Rule::kTwoStages) direct_all(x, kernel);
+    this->rule_.end(kernel);
+    if (this->step_.solve(this->scale_, kernel)) return true;
+    retract_plainly(x, kernel);
+    return false;
+  }
+  void write_rows(MatrixRef x, Range r, Index task, TallSkinny& kernel) override {
+    this->rule_.settle(x, r, this->step_);
+    this->step_.combine(mutable_panel(x, r), as_const(packed_tile(direction_, r)),
+                        kernel.scratch_panel(r, x.cols(), task), kernel.prefetch(task));
+  }
+  void prefetch_for_write_pass(ConstMatrixRef x, Range r, PrefetchQueue& prefetch) override {
+    add(prefetch, panel(x, r));
+    prefetch.add(packed_tile(direction_, r).data, r.size() * x.cols());
   }
 
  private:
-  /// Leaves V in `work`.
-  void measure_direction(ConstMatrixRef x, GradientPanels& gradient, MatrixRef work, TallSkinny& kernel) {
-    this->step_.start(x.cols());
-    this->rule_.begin(x, kernel);
-    if constexpr (Rule::kTwoStages)
-      direct_in_two_stages(x, gradient, work, kernel);
-    else
-      direct_in_one_stage(x, gradient, work, kernel);
-    this->rule_.end(kernel);
+  void direct(ConstMatrixRef x, Range r, Index task, const MutablePanel& v, TallSkinny& kernel) {
+    this->rule_.direct(x, r, task, as_const(v), v);
+    this->step_.measure(panel(x, r), as_const(v), task, kernel.prefetch(task));
   }
 
-  void direct_in_one_stage(ConstMatrixRef x, GradientPanels& gradient, MatrixRef work, TallSkinny& kernel) {
-    // What no cache holds until the next sweep is written past the caches: they would fetch it first.
-    const bool past_caches = exceeds_caches(x);
-    sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
-      look_ahead_to_gradient(r, x, gradient, kernel.ahead(task));
-      const MutablePanel v = past_caches ? kernel.scratch_panel(r, x.cols(), task) : stretch(work, r);
-      direct(x, r, task, gradient.make(r, task, v), v, kernel);
-      if (past_caches) detail::copy_past_caches(v.data, r.size() * x.cols(), stretch(work, r).data);
-    });
-  }
-
-  void direct_in_two_stages(ConstMatrixRef x, GradientPanels& gradient, MatrixRef work, TallSkinny& kernel) {
-    sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
-      look_ahead_to_gradient(r, x, gradient, kernel.ahead(task));
-      this->rule_.enter(x, r, task, gradient.make(r, task, stretch(work, r)));
-    });
+  /// The second stage of a rule that has two: the directions of all rows from their gradients.
+  void direct_all(ConstMatrixRef x, TallSkinny& kernel) {
     this->rule_.solve(kernel);
     sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
-      const MutablePanel v = stretch(work, r);
-      Ahead& ahead = kernel.ahead(task);
-      const Range next = following(r, x.rows());
-      look_ahead_to(next, x, ahead, [&] {
-        this->look_ahead(next, ahead);
-        ahead.add(stretch(work, next).data, next.size() * x.cols());
-      });
-      direct(x, r, task, gradient.made(r, as_const(v)), v, kernel);
+      PrefetchQueue& prefetch = kernel.prefetch(task);
+      prefetch.clear();
+      if (!stays_in_cache(x)) {
+        const Range next = following(r, x.rows());
+        this->prefetch_for_gradient_pass(x, next, prefetch);
+        prefetch.add(packed_tile(direction_, next).data, next.size() * x.cols());
+      }
+      direct(x, r, task, packed_tile(direction_, r), kernel);
     });
-  }
-
-  void look_ahead_to_gradient(Range r, ConstMatrixRef x, GradientPanels& gradient, Ahead& ahead) {
-    const Range next = following(r, x.rows());
-    look_ahead_to(next, x, ahead, [&] {
-      this->look_ahead(next, ahead);
-      gradient.look_ahead_to_make(next, ahead);
-    });
-  }
-
-  void direct(ConstMatrixRef x, Range r, Index task, const Panel& g, const MutablePanel& v,
-              TallSkinny& kernel) {
-    this->rule_.direct(x, r, task, g, v);
-    this->step_.measure(panel(x, r), as_const(v), task, kernel.ahead(task));
   }
 
   /// Without what is not finite in the step.
-  void retract_plainly(MatrixRef x, double scale, MatrixRef work, TallSkinny& kernel) {
+  void retract_plainly(MatrixRef x, TallSkinny& kernel) {
     this->expect_finite();
     sweep(x.rows(), kernel.workers(),
-          [&](Range r, Index task) { this->add_tangent(x, r, task, scale, stretch(work, r)); });
+          [&](Range r, Index task) { this->add_tangent(x, x, r, task, packed_tile(direction_, r)); });
     this->drop_non_finite_memory();
     if constexpr (M::geometry == Geometry::kOrthonormal) kernel.polar(x, x);
   }
+
+  Matrix direction_;  // V, whose projection is the rule's step; first its gradient if the rule has two stages
+  bool streams_ = false;
 };
 
 template <class Rule, Manifold M>
@@ -250,6 +208,46 @@ std::unique_ptr<BlockUpdate> make_on(const RuleOptions& rule, Index rows, Index 
 }
 
 }  // namespace
+
+const char* to_string(BlockKind kind) {
+  switch (kind) {
+    case BlockKind::kMean:
+      return "mu";
+    case BlockKind::kResidualScale:
+      return "d2";
+    case BlockKind::kFactors:
+      return "B";
+    case BlockKind::kFactorScale:
+      return "d1";
+    case BlockKind::kCholesky:
+      return "L";
+  }
+  return "unknown";
+}
+
+bool stays_in_cache(ConstMatrixRef x) { return bytes_of(x) < detail::cache_sizes().last / 16; }
+
+void BlockUpdate::step(MatrixRef x, ConstMatrixRef gradient, double scale, TallSkinny& kernel) {
+  if (x.size() == 0) return;
+  const Eigen::Ref<const Matrix> point(x);
+  start(point, scale, kernel);
+  sweep(x.rows(), kernel.workers(), [&](Range r, Index task) {
+    PrefetchQueue& prefetch = kernel.prefetch(task);
+    prefetch.clear();
+    if (!stays_in_cache(point)) prefetch_for_gradient_pass(point, following(r, x.rows()), prefetch);
+    if (is_flat()) prefetch.issue_all();
+    const MutablePanel place = gradient_panel(r, task, kernel);
+    for (Index j = 0; j < x.cols(); ++j) std::copy_n(panel(gradient, r).col(j), r.size(), place.col(j));
+    take_gradient(x, r, task, place, kernel);
+  });
+  if (!finish_gradient_pass(x, kernel)) return;
+  sweep_back(x.rows(), kernel.workers(), [&](Range r, Index task) {
+    PrefetchQueue& prefetch = kernel.prefetch(task);
+    prefetch.clear();
+    if (!stays_in_cache(point)) prefetch_for_write_pass(point, preceding(r), prefetch);
+    write_rows(x, r, task, kernel);
+  });
+}
 
 std::unique_ptr<BlockUpdate> make_update(ManifoldKind manifold, const RuleOptions& rule, Index rows,
                                          Index cols) {

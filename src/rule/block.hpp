@@ -2,7 +2,6 @@
 // One parameter block of a variational family: its storage, its manifold and its rule's state. The loop over
 // the blocks is the paper's steps 4 to 7 of Algorithm 1.
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/tall_skinny.hpp"
@@ -12,65 +11,44 @@ namespace magva {
 
 enum class ManifoldKind { kEuclidean, kLowerTrapezoidal, kStiefel, kGrassmann, kFixedRank };
 
-/// Where an update finds the gradient of its block, some rows at a time, so that a large one need not be
-/// stored. Panels are asked for by several threads at once.
-class GradientPanels {
- public:
-  virtual ~GradientPanels() = default;
-  /// These rows, made in `place` or found in memory of its own. Every row is asked for once, before x changes
-  /// there.
-  virtual Panel make(Range rows, Index task, const MutablePanel& place) = 0;
-  /// Where the rows are that were made in `place`.
-  virtual Panel made(Range, const Panel& place) { return place; }
-  /// Adds what make() will need for these rows.
-  virtual void look_ahead_to_make(Range, Ahead&) {}
-  /// An update that writes x in a sweep after those that need the gradient says so: before that sweep, and
-  /// when these rows of x have their next values, in the order of sweep_back().
-  virtual void all_made() {}
-  virtual void wrote(Range, Index /*task*/) {}
-  /// Adds what wrote() will need for these rows.
-  virtual void look_ahead_to_wrote(Range, Ahead&) {}
-};
+/// What a block holds. In the paper's letters: mu, d2, B, d1, and L of a full-rank Gaussian.
+enum class BlockKind { kMean, kResidualScale, kFactors, kFactorScale, kCholesky };
+const char* to_string(BlockKind kind);
 
-class StoredGradient final : public GradientPanels {
- public:
-  explicit StoredGradient(ConstMatrixRef gradient) : gradient_(gradient) {}
-  Panel make(Range rows, Index, const MutablePanel&) override { return panel(gradient_, rows); }
-  Panel made(Range rows, const Panel&) override { return panel(gradient_, rows); }
+/// Whether a matrix, with a rule's memory beside it, surely stays in cache from one pass to the next.
+bool stays_in_cache(ConstMatrixRef x);
 
- private:
-  ConstMatrixRef gradient_;
-};
-
-/// The update of a block whose rows do not know of each other. A step is start(), then each row once, by
-/// several threads at once, then finish().
-class RowUpdate {
- public:
-  virtual ~RowUpdate() = default;
-  virtual void start(ConstMatrixRef x, TallSkinny& kernel) = 0;
-  /// `gradient` are these rows' of the gradient, and are overwritten. They have no gaps between them.
-  virtual void step_rows(MatrixRef x, Range rows, Index task, const MutablePanel& gradient, double scale) = 0;
-  virtual void finish(TallSkinny& kernel) = 0;
-};
-
-/// A rule on a manifold, with its state, behind one virtual call a step.
+/// A rule on a manifold, with its state. A step is two passes over the rows of a block x, which panels share
+/// with whatever else can be done while they are in cache:
+///   start(x, scale);
+///   the gradient pass, take_gradient() for every panel, tasks at the same time;
+///   finish_gradient_pass(x), which says whether a write pass is needed;
+///   the write pass, write_rows() for every panel in the order of sweep_back(), tasks at the same time.
+/// On flat manifolds rows do not depend on each other: the gradient pass writes them.
 class BlockUpdate {
  public:
   virtual ~BlockUpdate() = default;
+
   /// x <- R_x(scale U), where U is the rule's direction for this gradient: scale > 0 ascends, scale < 0
-  /// descends. The step is always finite: what overflowed is dropped, with the memory that caused it. `work`
-  /// is memory of the shape of x, and holds nothing of use afterwards. True where the gradient was told of
-  /// every row that was written.
-  virtual bool step(MatrixRef x, GradientPanels& gradient, double scale, MatrixRef work,
-                    TallSkinny& kernel) = 0;
-  void step(MatrixRef x, ConstMatrixRef gradient, double scale, MatrixRef work, TallSkinny& kernel) {
-    StoredGradient stored(gradient);
-    step(x, stored, scale, work, kernel);
-  }
-  /// Adds its memory of these rows.
-  virtual void look_ahead(Range rows, Ahead& ahead) = 0;
-  /// Null on curved manifolds.
-  virtual RowUpdate* by_rows() { return nullptr; }
+  /// descends. The step is always finite: what overflowed is dropped, with the memory that caused it.
+  void step(MatrixRef x, ConstMatrixRef gradient, double scale, TallSkinny& kernel);
+
+  virtual void start(ConstMatrixRef x, double scale, TallSkinny& kernel) = 0;
+  /// Where a factor block wants its gradient's rows to be computed.
+  virtual MutablePanel gradient_panel(Range rows, Index task, TallSkinny& kernel) = 0;
+  /// `gradient`: these rows of the gradient, with no gaps between them; overwritten. On a curved manifold it
+  /// must be gradient_panel().
+  virtual void take_gradient(MatrixRef x, Range rows, Index task, const MutablePanel& gradient,
+                             TallSkinny& kernel) = 0;
+  /// True if write_rows() is to be called for all rows, false if x has its next value.
+  virtual bool finish_gradient_pass(MatrixRef x, TallSkinny& kernel) = 0;
+  virtual void write_rows(MatrixRef x, Range rows, Index task, TallSkinny& kernel) = 0;
+
+  virtual bool is_flat() const = 0;
+  /// Adds these rows of what the gradient pass reads: x and the rule's memory.
+  virtual void prefetch_for_gradient_pass(ConstMatrixRef x, Range rows, PrefetchQueue& prefetch) = 0;
+  virtual void prefetch_for_write_pass(ConstMatrixRef x, Range rows, PrefetchQueue& prefetch) = 0;
+
   virtual double violation(ConstMatrixRef x, TallSkinny& kernel) const = 0;
   /// All that must be saved for a resumed run to equal an uninterrupted one.
   virtual std::vector<Matrix*> state() = 0;
@@ -80,12 +58,24 @@ std::unique_ptr<BlockUpdate> make_update(ManifoldKind manifold, const RuleOption
                                          Index cols);
 Matrix random_point(ManifoldKind manifold, Index rows, Index cols, std::uint64_t seed);
 
-/// A named block: the optimiser sees nothing else of a family.
+/// The optimiser sees nothing else of a family.
 struct Block {
-  std::string name;
+  BlockKind kind = BlockKind::kMean;
   ManifoldKind manifold = ManifoldKind::kEuclidean;
   Matrix value;
   Matrix gradient;  ///< of the ELBO
 };
+
+/// Null if there is none of that kind.
+inline Block* find_block(std::vector<Block>& blocks, BlockKind kind) {
+  for (Block& block : blocks)
+    if (block.kind == kind) return &block;
+  return nullptr;
+}
+inline const Block* find_block(const std::vector<Block>& blocks, BlockKind kind) {
+  for (const Block& block : blocks)
+    if (block.kind == kind) return &block;
+  return nullptr;
+}
 
 }  // namespace magva

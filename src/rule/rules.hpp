@@ -31,16 +31,16 @@ template <Manifold M>
 class Momentum : public Stages<M> {
  public:
   Momentum(const RuleOptions& options, Index rows, Index cols)
-      : options_(options), momentum_(large_zeros(rows, cols)) {}
+      : options_(options), momentum_(huge_page_zeros(rows, cols)) {}
   void direct(ConstMatrixRef x, Range r, Index, const Panel& g, const MutablePanel& v) {
-    double* momentum = stretch(momentum_, r).data;
+    double* momentum = packed_tile(momentum_, r).data;
     over(g, [&](Index n, const double* gradients, Index k) {
       blend(n, options_.decay, momentum + k, options_.step, gradients, momentum + k);
     });
     std::copy_n(momentum, r.size() * x.cols(), v.data);
   }
   void settle(ConstMatrixRef x, Range r, const TangentStep<M>& step) {
-    step.project(panel(x, r), stretch(momentum_, r), r);
+    step.project(panel(x, r), packed_tile(momentum_, r), r);
   }
   std::array<Matrix*, 1> state() { return {&momentum_}; }
 
@@ -55,10 +55,10 @@ template <Manifold M>
 class ProjectedSquares {
  public:
   ProjectedSquares(double decay, Index rows, Index cols)
-      : decay_(decay), squares_(large_zeros(rows, cols)), tangent_(rows, cols) {}
+      : decay_(decay), squares_(huge_page_zeros(rows, cols)), tangent_(rows, cols) {}
   void start(Index cols) { tangent_.start(cols); }
   void enter(ConstMatrixRef x, Range r, Index task, const Panel& g) {
-    const MutablePanel squares = stretch(squares_, r);
+    const MutablePanel squares = packed_tile(squares_, r);
     over(g, [&](Index n, const double* gradients, Index k) {
       blend_squares(n, decay_, gradients, squares.data + k);
     });
@@ -66,7 +66,7 @@ class ProjectedSquares {
   }
   void solve(TallSkinny& kernel) { tangent_.solve(kernel); }
   const double* project(ConstMatrixRef x, Range r) {
-    const MutablePanel squares = stretch(squares_, r);
+    const MutablePanel squares = packed_tile(squares_, r);
     tangent_.project(panel(x, r), squares, r);
     return squares.data;
   }
@@ -110,8 +110,8 @@ class Adadelta : public Stages<M> {
   Adadelta(const RuleOptions& options, Index rows, Index cols)
       : options_(options),
         squares_(options.decay, rows, cols),
-        steps_(large_zeros(rows, cols)),
-        previous_(large_zeros(kFlat ? 0 : rows, kFlat ? 0 : cols)),
+        steps_(huge_page_zeros(rows, cols)),
+        previous_(huge_page_zeros(kFlat ? 0 : rows, kFlat ? 0 : cols)),
         started_(Matrix::Zero(1, 1)),
         of_steps_(rows, cols) {}
   void begin(ConstMatrixRef x, TallSkinny& kernel) {
@@ -125,7 +125,7 @@ class Adadelta : public Stages<M> {
   void solve(TallSkinny& kernel) { squares_.solve(kernel); }
   void direct(ConstMatrixRef x, Range r, Index task, const Panel& g, const MutablePanel& v) {
     const double* squares = squares_.project(x, r);
-    const MutablePanel steps = stretch(steps_, r);
+    const MutablePanel steps = packed_tile(steps_, r);
     over(g, [&](Index n, const double* gradients, Index k) {
       adadelta_step(n, options_, gradients, squares + k, steps.data + k, v.data + k);
     });
@@ -133,16 +133,18 @@ class Adadelta : public Stages<M> {
   }
   void end(TallSkinny& kernel) { of_steps_.solve(kernel); }
   void settle(ConstMatrixRef x, Range r, const TangentStep<M>&) {
-    of_steps_.project(before(x, r), stretch(steps_, r), r);
+    of_steps_.project(before(x, r), packed_tile(steps_, r), r);
     if constexpr (!kFlat) remember(x, r);
   }
   std::array<Matrix*, 4> state() { return {squares_.state(), &steps_, &previous_, &started_}; }
 
  private:
   static constexpr bool kFlat = M::geometry == Geometry::kFlat;
-  Panel before(ConstMatrixRef x, Range r) { return kFlat ? panel(x, r) : as_const(stretch(previous_, r)); }
+  Panel before(ConstMatrixRef x, Range r) {
+    return kFlat ? panel(x, r) : as_const(packed_tile(previous_, r));
+  }
   void remember(ConstMatrixRef x, Range r) {
-    const MutablePanel to = stretch(previous_, r);
+    const MutablePanel to = packed_tile(previous_, r);
     for (Index j = 0; j < x.cols(); ++j) std::copy_n(panel(x, r).col(j), r.size(), to.col(j));
   }
 

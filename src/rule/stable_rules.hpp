@@ -9,9 +9,9 @@ template <Manifold M>
 class RmspropStable : public Stages<M> {
  public:
   RmspropStable(const RuleOptions& options, Index rows, Index cols)
-      : options_(options), squares_(large_zeros(rows, cols)) {}
+      : options_(options), squares_(huge_page_zeros(rows, cols)) {}
   void direct(ConstMatrixRef, Range r, Index, const Panel& g, const MutablePanel& v) {
-    double* squares = stretch(squares_, r).data;
+    double* squares = packed_tile(squares_, r).data;
     over(g, [&](Index n, const double* gradients, Index k) {
       rmsprop_stable_step(n, options_, gradients, squares + k, v.data + k);
     });
@@ -28,10 +28,10 @@ template <Manifold M>
 class AdadeltaStable : public Stages<M> {
  public:
   AdadeltaStable(const RuleOptions& options, Index rows, Index cols)
-      : options_(options), squares_(large_zeros(rows, cols)), steps_(large_zeros(rows, cols)) {}
+      : options_(options), squares_(huge_page_zeros(rows, cols)), steps_(huge_page_zeros(rows, cols)) {}
   void direct(ConstMatrixRef, Range r, Index, const Panel& g, const MutablePanel& v) {
-    double* squares = stretch(squares_, r).data;
-    double* steps = stretch(steps_, r).data;
+    double* squares = packed_tile(squares_, r).data;
+    double* steps = packed_tile(steps_, r).data;
     over(g, [&](Index n, const double* gradients, Index k) {
       adadelta_stable_step(n, options_, gradients, squares + k, steps + k, v.data + k);
     });
@@ -51,8 +51,8 @@ class Adam : public Stages<M> {
   static constexpr bool kTwoStages = true;
   Adam(const RuleOptions& options, Index rows, Index cols)
       : options_(options),
-        mean_(large_zeros(rows, cols)),
-        squares_(large_zeros(rows, cols)),
+        mean_(huge_page_zeros(rows, cols)),
+        squares_(huge_page_zeros(rows, cols)),
         powers_(Matrix::Ones(2, 1)),
         of_gradient_(rows, cols),
         of_mean_(rows, cols) {}
@@ -63,7 +63,7 @@ class Adam : public Stages<M> {
     of_mean_.start(x.cols());
   }
   void enter(ConstMatrixRef x, Range r, Index task, const Panel& g) {
-    const MutablePanel mean = stretch(mean_, r);
+    const MutablePanel mean = packed_tile(mean_, r);
     over(g, [&](Index n, const double* gradients, Index k) {
       blend(n, options_.momentum, mean.data + k, 1 - options_.momentum, gradients, mean.data + k);
     });
@@ -75,13 +75,13 @@ class Adam : public Stages<M> {
     of_gradient_.solve(kernel);
   }
   void direct(ConstMatrixRef x, Range r, Index, const Panel& g, const MutablePanel& v) {
-    const MutablePanel mean = stretch(mean_, r);
+    const MutablePanel mean = packed_tile(mean_, r);
     of_mean_.project(panel(x, r), mean, r);
     over(g, [&](Index n, const double* gradients, Index k) {
       if (gradients != v.data + k) std::copy_n(gradients, n, v.data + k);
     });
     of_gradient_.project(panel(x, r), v, r);
-    adam_step(r.size() * x.cols(), options_, powers_(0), powers_(1), mean.data, stretch(squares_, r).data,
+    adam_step(r.size() * x.cols(), options_, powers_(0), powers_(1), mean.data, packed_tile(squares_, r).data,
               v.data);
   }
   std::array<Matrix*, 3> state() { return {&mean_, &squares_, &powers_}; }

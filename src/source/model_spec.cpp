@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "magva/error.hpp"
-#include "magva/pspline.hpp"
+#include "magva/regression.hpp"
 #include "table/design_file.hpp"
 #include "table/design_spec.hpp"
 #include "table/message.hpp"

@@ -3,8 +3,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "magva/design.hpp"
 #include "magva/model_source.hpp"
+#include "magva/regression.hpp"
 
 namespace magva::source {
 

@@ -13,8 +13,8 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "magva/design.hpp"
 #include "magva/error.hpp"
+#include "magva/regression.hpp"
 #include "table/byte_source.hpp"
 #include "table/message.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/atomic_file.hpp"
-#include "magva/design.hpp"
+#include "magva/regression.hpp"
 #include "magva/table.hpp"
 #include "magva/types.hpp"
 #include "table/byte_source.hpp"

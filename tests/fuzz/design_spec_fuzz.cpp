@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "magva/error.hpp"
-#include "table/design_spec.hpp"
 #include "round_trip.hpp"
+#include "table/design_spec.hpp"
 #include "table/read_table.hpp"
 
 using namespace magva::table;

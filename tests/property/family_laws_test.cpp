@@ -28,13 +28,13 @@ struct Case {
     family = make_family(options, m, draws, seed, workers);
     for (auto& block : family->blocks()) {
       const Matrix jitter = test::random_matrix(block.value.rows(), block.value.cols(), seed + 17);
-      if (block.name == "mu") block.value = jitter;
+      if (block.kind == BlockKind::kMean) block.value = jitter;
       // Non-unit scales of both signs; in log coordinates any number is a scale.
-      if (block.name == "d1" || block.name == "d2")
+      if (block.kind == BlockKind::kFactorScale || block.kind == BlockKind::kResidualScale)
         block.value = (scales == ScaleCoordinates::kLog)
                           ? Matrix(.4 * jitter)
                           : Matrix(jitter.array().sign() * (.3 + jitter.array().abs()));
-      if (block.name == "L") {
+      if (block.kind == BlockKind::kCholesky) {
         block.value = (.3 * jitter).triangularView<Eigen::StrictlyLower>();
         block.value.diagonal() =
             (jitter.diagonal().array().sign() * (.5 + jitter.diagonal().array().abs())).matrix();
@@ -157,7 +157,7 @@ TEST(FamilyLaws, ElboIsInvariantUnderRotationOfTheFactors) {
     const double before = at.elbo(model);
     const Matrix rotation = random_point(ManifoldKind::kStiefel, 3, 3, 5);
     for (auto& block : at.family->blocks())
-      if (block.name == "B") block.value = (block.value * rotation).eval();
+      if (block.kind == BlockKind::kFactors) block.value = (block.value * rotation).eval();
     at.noise.topRows(3) = (rotation.transpose() * at.noise.topRows(3)).eval();
     EXPECT_NEAR(at.elbo(model), before, 1e-10) << name(kind);
   }

@@ -10,12 +10,12 @@ namespace {
 
 void set(Family& family, const char* name, const Matrix& value) {
   for (auto& block : family.blocks())
-    if (block.name == name) block.value = value;
+    if (std::string(name) == to_string(block.kind)) block.value = value;
 }
 
 const Matrix& gradient(const Family& family, const std::string& name) {
   for (const auto& block : family.blocks())
-    if (block.name == name) return block.gradient;
+    if (name == to_string(block.kind)) return block.gradient;
   throw std::runtime_error("no block " + name);
 }
 

@@ -99,9 +99,9 @@ TEST(Combine, AgreesWithEigen) {
       const Matrix right = test::random_matrix(p, p, 4);
       Matrix in_place = x;
       Matrix scratch(rows, p);
-      Ahead nothing;
+      PrefetchQueue none;
       const Range all{0, rows};
-      combine(mutable_panel(in_place, all), left, panel(v, all), right, mutable_panel(scratch, all), nothing);
+      combine(mutable_panel(in_place, all), left, panel(v, all), right, mutable_panel(scratch, all), none);
       EXPECT_LT((in_place - (x * left + v * right)).cwiseAbs().maxCoeff(), 1e-13) << rows << " x " << p;
     }
 }
@@ -153,12 +153,11 @@ TYPED_TEST(FusedRules, AgreeWithAPassForEachOperation) {
     Matrix fused = random_point(kind, m, 5, 9);
     Matrix plain = fused;
     Matrix previous = fused;
-    Matrix work(m, 5);
     Matrix squares = Matrix::Zero(m, 5);
     Matrix steps = Matrix::Zero(m, 5);
     for (std::uint64_t t = 0; t < 4; ++t) {
       const Matrix g = test::random_matrix(m, 5, 20 + t);
-      update->step(fused, g, 1, work, kernel);
+      update->step(fused, g, 1, kernel);
       plain_adadelta<TypeParam>(options, plain, g, squares, steps, previous, kernel);
       EXPECT_LT((fused - plain).cwiseAbs().maxCoeff(), 1e-9) << m << ", step " << t;
     }
@@ -178,9 +177,8 @@ TYPED_TEST(FusedRules, RetractGradientsOfAnyLength) {
       const auto update = make_update(kind_of<TypeParam>(), options, m, kRank);
       Matrix fused = random_point(kind_of<TypeParam>(), m, kRank, 9);
       Matrix plain = fused;
-      Matrix work(m, kRank);
       const Matrix g = length / std::sqrt(m) * test::random_matrix(m, kRank, 20);
-      update->step(fused, g, .5, work, kernel);
+      update->step(fused, g, .5, kernel);
       Matrix u = .5 * g;
       TypeParam{}.project(plain, u, u, kernel);
       TypeParam{}.retract(plain, u, plain, kernel);
@@ -190,8 +188,8 @@ TYPED_TEST(FusedRules, RetractGradientsOfAnyLength) {
     }
 }
 
-/// B's gradient made panel by panel within the update, against the stored one.
-TEST(GradientPanels, GiveTheStepOfTheStoredGradient) {
+/// A step of B with its gradient computed panel by panel, against the step with the stored one.
+TEST(TwoPasses, GiveTheStepOfTheStoredGradient) {
   const Index m = 5000;
   Workers workers(2);
   for (const FamilyKind kind :
@@ -207,10 +205,10 @@ TEST(GradientPanels, GiveTheStepOfTheStoredGradient) {
       Matrix phi(m, 2);
       Matrix g = test::random_matrix(m, 2, 4);
       TallSkinny kernel(m, 4, workers);
-      Matrix work(m, 4);
-      const std::size_t b = stored->by_rows()->factor_block();
-      const auto step_stored = make_update(stored->blocks()[b].manifold, rule_defaults(rule), m, 4);
-      const auto step_made = make_update(stored->blocks()[b].manifold, rule_defaults(rule), m, 4);
+      Block& b_stored = stored->block(BlockKind::kFactors);
+      Block& b_made = made->block(BlockKind::kFactors);
+      const auto step_stored = make_update(b_stored.manifold, rule_defaults(rule), m, 4);
+      const auto step_made = make_update(b_stored.manifold, rule_defaults(rule), m, 4);
       for (int t = 0; t < 3; ++t) {
         stored->prepare();
         stored->draw(noise, phi);
@@ -219,14 +217,23 @@ TEST(GradientPanels, GiveTheStepOfTheStoredGradient) {
         RowwiseFamily* by_rows = made->by_rows();
         ASSERT_NE(by_rows, nullptr);
         by_rows->start_gradient(noise, weight, Estimator::kEntropy, g);
-        step_stored->step(stored->blocks()[b].value, stored->blocks()[b].gradient, .1, work, kernel);
-        step_made->step(made->blocks()[b].value, *by_rows, .1, work, kernel);
+        step_stored->step(b_stored.value, b_stored.gradient, .1, kernel);
+        step_made->start(b_made.value, .1, kernel);
+        sweep(m, workers, [&](Range r, Index task) {
+          const MutablePanel rows = step_made->gradient_panel(r, task, kernel);
+          by_rows->compute_gradient_rows(r, task, rows);
+          step_made->take_gradient(b_made.value, r, task, rows, kernel);
+        });
+        if (step_made->finish_gradient_pass(b_made.value, kernel))
+          sweep_back(m, workers,
+                     [&](Range r, Index task) { step_made->write_rows(b_made.value, r, task, kernel); });
         by_rows->finish_gradient();
         for (std::size_t other = 0; other < stored->blocks().size(); ++other) {
           const Block& expected = stored->blocks()[other];
           const Block& block = made->blocks()[other];
-          EXPECT_EQ(block.value, expected.value) << name(kind) << " " << name(rule) << " " << block.name;
-          if (block.name == "d1") {
+          EXPECT_EQ(block.value, expected.value)
+              << name(kind) << " " << name(rule) << " " << to_string(block.kind);
+          if (block.kind == BlockKind::kFactorScale) {
             EXPECT_EQ(block.gradient, expected.gradient) << name(kind);
           }
         }
@@ -253,7 +260,8 @@ void expect_iterations_by_blocks(FamilyKind kind, RuleKind rule, Index m, Index 
   TallSkinny kernel(m, rank, workers);
   std::vector<std::unique_ptr<BlockUpdate>> updates;
   for (const Block& block : family->blocks())
-    updates.push_back(make_update(block.manifold, block.name == "B" ? options.factor_rule : options.mean_rule,
+    updates.push_back(make_update(block.manifold,
+                                  block.kind == BlockKind::kFactors ? options.factor_rule : options.mean_rule,
                                   block.value.rows(), block.value.cols()));
   Scratch scratch;
   Evaluation evaluation{scratch, workers};
@@ -268,13 +276,12 @@ void expect_iterations_by_blocks(FamilyKind kind, RuleKind rule, Index m, Index 
     family->gradient(noise, weight, options.estimator, g);
     for (std::size_t b = 0; b < updates.size(); ++b) {
       Block& block = family->blocks()[b];
-      Matrix work(block.value.rows(), block.value.cols());
-      updates[b]->step(block.value, block.gradient, 1, work, kernel);
+      updates[b]->step(block.value, block.gradient, 1, kernel);
     }
   }
   for (std::size_t b = 0; b < updates.size(); ++b)
     EXPECT_EQ(fitter.family().blocks()[b].value, family->blocks()[b].value)
-        << name(kind) << " " << name(rule) << " " << family->blocks()[b].name << ", m = " << m;
+        << name(kind) << " " << name(rule) << " " << to_string(family->blocks()[b].kind) << ", m = " << m;
 }
 
 TEST(Iterations, ByRowsEqualThoseByBlocks) {

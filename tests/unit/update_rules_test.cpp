@@ -24,12 +24,11 @@ TEST(UpdateRules, AgreeWithTheReferenceOnBothManifolds) {
     options.decay = figures["beta"];
     options.epsilon = figures["epsilon"];
     Matrix x = test::matrix(figures["B0"]);
-    Matrix work(x.rows(), x.cols());
     Workers workers;
     TallSkinny kernel(x.rows(), x.cols(), workers);
     const auto update = make_update(manifold(figures["manifold"]), options, x.rows(), x.cols());
     for (std::size_t t = 0; t < figures["gradients"].size(); ++t) {
-      update->step(x, test::matrix(figures["gradients"][t]), -1, work, kernel);
+      update->step(x, test::matrix(figures["gradients"][t]), -1, kernel);
       const double error = (x - test::matrix(figures["iterates"][t])).cwiseAbs().maxCoeff();
       EXPECT_LT(error, 1e-10) << label << ", step " << t + 1;
     }
@@ -42,7 +41,6 @@ TEST(UpdateRules, AccumulatorsAgreeWithTheReference) {
     RuleOptions options = rule_defaults(kind);
     options.step = figures["alpha"];
     Matrix x = test::matrix(figures["B0"]);
-    Matrix work(x.rows(), x.cols());
     Workers workers;
     TallSkinny kernel(x.rows(), x.cols(), workers);
     const auto update = make_update(manifold(figures["manifold"]), options, x.rows(), x.cols());
@@ -52,7 +50,7 @@ TEST(UpdateRules, AccumulatorsAgreeWithTheReference) {
           << name << " of step " << t + 1;
     };
     for (std::size_t t = 0; t < figures["gradients"].size(); ++t) {
-      update->step(x, test::matrix(figures["gradients"][t]), -1, work, kernel);
+      update->step(x, test::matrix(figures["gradients"][t]), -1, kernel);
       if (kind == RuleKind::kMomentum) agrees(0, "momentum", t);
       if (kind == RuleKind::kRmsprop || kind == RuleKind::kAdadelta) agrees(0, "second_moment", t);
       if (kind == RuleKind::kAdadelta) agrees(1, "step_moment", t);
@@ -69,7 +67,6 @@ TEST(UpdateRules, ReduceToTheOrdinaryRulesOnEuclideanBlocks) {
        {RuleKind::kMomentum, RuleKind::kRmsprop, RuleKind::kAdadelta, RuleKind::kRmspropGuarded,
         RuleKind::kAdadeltaGuarded, RuleKind::kRmspropStable, RuleKind::kAdadeltaStable}) {
     Matrix x = Matrix::Constant(1, 1, 1.);
-    Matrix work(1, 1);
     Workers workers;
     TallSkinny kernel(1, 1, workers);
     const auto update = make_update(ManifoldKind::kEuclidean, rule_defaults(kind), 1, 1);
@@ -79,7 +76,7 @@ TEST(UpdateRules, ReduceToTheOrdinaryRulesOnEuclideanBlocks) {
     for (int t = 0; t < 50; ++t) {
       const double g = 2 * x(0) + .3 * t;
       const double h = 2 * y + .3 * t;
-      update->step(x, Matrix::Constant(1, 1, g), -1, work, kernel);
+      update->step(x, Matrix::Constant(1, 1, g), -1, kernel);
       double step = 0;
       if (kind == RuleKind::kMomentum) {
         first = beta * first + alpha * h;
@@ -113,7 +110,6 @@ TEST(UpdateRules, NeverStepToANonFinitePoint) {
          {ManifoldKind::kEuclidean, ManifoldKind::kStiefel, ManifoldKind::kGrassmann,
           ManifoldKind::kFixedRank, ManifoldKind::kLowerTrapezoidal}) {
       Matrix x = random_point(where, 6, 2, 3);
-      Matrix work(6, 2);
       Workers workers;
       TallSkinny kernel(6, 2, workers);
       const auto update = make_update(where, rule_defaults(kind), 6, 2);
@@ -123,7 +119,7 @@ TEST(UpdateRules, NeverStepToANonFinitePoint) {
         if (t % 4 == 2) g(1, 1) = std::numeric_limits<double>::quiet_NaN();
         if (t % 4 == 3) g(2, 0) = inf;
         const Matrix before = x;
-        update->step(x, g, -1e-3, work, kernel);
+        update->step(x, g, -1e-3, kernel);
         if (before.cwiseAbs().maxCoeff() < 1e300) {
           ASSERT_TRUE(x.allFinite()) << name(kind) << " step " << t;
         }

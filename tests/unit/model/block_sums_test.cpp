@@ -7,7 +7,7 @@
 
 #include "core/caches.hpp"
 #include "core/vector.hpp"
-#include "magva/likelihood.hpp"
+#include "models/likelihood.hpp"
 
 namespace magva {
 namespace {

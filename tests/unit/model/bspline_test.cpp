@@ -1,10 +1,9 @@
-#include "models/bspline.hpp"
+#include "magva/regression.hpp"
 
 #include <gtest/gtest.h>
 
 #include "magva/check_gradient.hpp"
 #include "magva/error.hpp"
-#include "magva/pspline.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva::testing {
@@ -83,7 +82,7 @@ TEST(Pspline, RefusesConstantCovariateAndBadOptions) {
   PsplineOptions options;
   options.functions = 2;
   options.noise.outlier_share = 1.5;
-  EXPECT_EQ(options.problems().size(), 2u);
+  EXPECT_EQ(options.validate().size(), 2u);
   EXPECT_THROW(pspline_regression(Vector::LinSpaced(5, 0.0, 1.0), y, Vector(), options), UsageError);
 }
 

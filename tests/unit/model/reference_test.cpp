@@ -1,5 +1,5 @@
 // Densities, gradients and a design computed by an implementation that shares no code with this one.
-#include "magva/pspline.hpp"
+#include "magva/regression.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva::testing {

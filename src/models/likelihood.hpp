@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "magva/expectations.hpp"
-#include "magva/types.hpp"
+#include "magva/regression.hpp"
 
 namespace magva {
 
@@ -42,7 +42,7 @@ class Likelihood {
   virtual ~Likelihood() = default;
 
   /// One sentence for each fault of the responses, none if they can be used.
-  virtual std::vector<std::string> problems(ConstVectorRef response) const = 0;
+  virtual std::vector<std::string> validate(ConstVectorRef response) const = 0;
   /// sum_i w_i c(y_i), with c(y) the part of log p(y | eta) that depends on no parameter.
   virtual double constant(ConstVectorRef response, ConstVectorRef weight) const = 0;
   /// Where the intercept alone would be: the link of the weighted mean response.
@@ -78,28 +78,11 @@ class Likelihood {
   virtual double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const = 0;
 };
 
-/// y in {0, 1}, P(y = 1) = 1 / (1 + exp(-eta)).
-std::shared_ptr<const Likelihood> bernoulli_logit();
-
-/// y a count, y ~ Poisson(exp(eta)).
-std::shared_ptr<const Likelihood> poisson_log();
-
-/// y ~ N(eta, sigma^2) with sigma unknown, coordinate log sigma, sigma ~ half-Cauchy(0, scale): weak on the
-/// scale of the response, and it keeps the posterior proper where the columns could fit the data exactly.
-std::shared_ptr<const Likelihood> gaussian(double sigma_prior_scale);
-
-/// y ~ N(eta, sigma^2) with sigma known.
-std::shared_ptr<const Likelihood> gaussian_known_noise(double sigma);
-
-struct OutlierMixtureOptions {
-  double outlier_share = 0.05;     ///< probability of an outlier
-  double outlier_variance = 10.0;  ///< its variance over sigma^2
-  double alpha0 = 0.01;            ///< sigma^2 ~ inverse gamma(shape alpha0,
-  double beta0 = 0.01;             ///<   scale beta0)
-  std::vector<std::string> problems() const;
-};
-
-/// y ~ (1 - p) N(eta, sigma^2) + p N(eta, c sigma^2), coordinate log sigma^2: the paper's robust regression.
-std::shared_ptr<const Likelihood> outlier_mixture(const OutlierMixtureOptions& options);
+namespace detail {
+/// The likelihood's shape at theta, a point of the model's space.
+inline Shape shape_at(const Likelihood& likelihood, ConstVectorRef theta) {
+  return likelihood.shape(likelihood.has_nuisance() ? theta(theta.size() - 1) : 0.0);
+}
+}  // namespace detail
 
 }  // namespace magva

@@ -1,26 +1,27 @@
 #pragma once
-// How a regression is evaluated: its rows are cut into lanes, which threads share, and each lane goes over
+// How a regression is evaluated: its rows are cut into chunks, which threads share, and each chunk goes over
 // its rows a block at a time.
 #include <algorithm>
 
 #include "magva/regression.hpp"
 #include "models/draw_layout.hpp"
 #include "models/regression_scratch.hpp"
+#include "models/row_sample.hpp"
 
 namespace magva::detail {
 
-/// What a lane reads.
+/// What a chunk reads.
 struct Observations {
   const double* response;
   const double* weight;
   bool unweighted;
 };
 
-/// The rows of one lane, a block at a time.
-class LaneWork {
+/// The rows of one chunk, a block at a time.
+class RowChunkWork {
  public:
-  LaneWork(const DrawLayout& layout, const Likelihood& likelihood, const RowSample& sample,
-           const Observations& observations, RegressionScratch& scratch, Index draws)
+  RowChunkWork(const DrawLayout& layout, const Likelihood& likelihood, const RowSample& sample,
+               const Observations& observations, RegressionScratch& scratch, Index draws)
       : layout_(layout),
         likelihood_(likelihood),
         sample_(sample),
@@ -29,53 +30,54 @@ class LaneWork {
         draws_(draws) {}
 
   /// Works on a copy: the caller's thread keeps writing to the stack beside the original.
-  void operator()(Index lane) const { LaneWork(*this).go_over(lane); }
+  void operator()(Index chunk) const { RowChunkWork(*this).go_over(chunk); }
 
  private:
-  void go_over(Index lane) const {
+  void go_over(Index chunk) const {
     const Index step = layout_.block_rows();
-    const Range eights = piece((sample_.count + kPadding - 1) / kPadding, scratch_.lanes, lane);
+    const Range eights = piece((sample_.count + kPadding - 1) / kPadding, scratch_.chunks, chunk);
     const Index end = std::min(eights.end * kPadding, sample_.count);
-    BlockSums* sums = scratch_.lane_sums(lane);
-    std::fill_n(scratch_.gradient.col(lane).data(), layout_.packed_size(), 0.0);
+    BlockSums* sums = scratch_.chunk_sums(chunk);
+    std::fill_n(scratch_.gradient.col(chunk).data(), layout_.packed_size(), 0.0);
     std::fill_n(sums, draws_, BlockSums{});
     for (Index row = eights.begin * kPadding; row < end; row += step) {
       const RowBlock block{sample_.rows, row, std::min(step, end - row)};
-      const ResponseBlock responses = responses_of(block, lane);
-      for (Index pack = 0; pack < layout_.packs(); ++pack) take_pack(block, responses, pack, lane);
-      if (layout_.columns() > 0) take_columns(block, responses, lane);
+      const ResponseBlock responses = responses_of(block, chunk);
+      for (Index pack = 0; pack < layout_.packs(); ++pack) take_pack(block, responses, pack, chunk);
+      if (layout_.columns() > 0) take_columns(block, responses, chunk);
     }
     for (Index pack = 0; pack < layout_.packs(); ++pack)
       likelihood_.close(sums[pack * DrawPackKernel::kDraws]);
     for (Index s = layout_.in_packs(); s < draws_; ++s) likelihood_.close(sums[s]);
   }
 
-  void take_pack(const RowBlock& block, ResponseBlock responses, Index pack, Index lane) const {
+  void take_pack(const RowBlock& block, ResponseBlock responses, Index pack, Index chunk) const {
     const Index at = layout_.pack_at(pack);
     const Index draw = pack * DrawPackKernel::kDraws;
-    double* eta = scratch_.eta.col(lane).data();
+    double* eta = scratch_.eta.col(chunk).data();
     responses.rows = block.size;
     layout_.pack_kernel().multiply(block, scratch_.packed.data() + at, eta);
-    likelihood_.evaluate_pack(responses, eta, scratch_.shapes.data() + draw, scratch_.lane_sums(lane)[draw]);
-    layout_.pack_kernel().accumulate(block, eta, scratch_.gradient.col(lane).data() + at);
+    likelihood_.evaluate_pack(responses, eta, scratch_.shapes.data() + draw,
+                              scratch_.chunk_sums(chunk)[draw]);
+    layout_.pack_kernel().accumulate(block, eta, scratch_.gradient.col(chunk).data() + at);
   }
 
-  void take_columns(const RowBlock& block, const ResponseBlock& responses, Index lane) const {
+  void take_columns(const RowBlock& block, const ResponseBlock& responses, Index chunk) const {
     const DesignKernel& kernel = layout_.kernel();
     const Index step = layout_.block_rows();
     const Index columns = layout_.columns();
     const Index pairs = layout_.pairs();
     const Index first = layout_.in_packs();
-    double* eta = scratch_.eta.col(lane).data();
-    double* products = pairs > 0 ? scratch_.half_products.col(lane).data() : eta;
+    double* eta = scratch_.eta.col(chunk).data();
+    double* products = pairs > 0 ? scratch_.pair_products.col(chunk).data() : eta;
     kernel.multiply(block, scratch_.packed.data() + layout_.columns_at(), columns, products, step);
     clear_padding(block.size, products, step);
-    if (pairs > 0) from_halves(products, step, padded(block.size), pairs, eta, step);
+    if (pairs > 0) from_centre_and_deltas(products, step, padded(block.size), pairs, eta, step);
     likelihood_.evaluate_block(responses, eta, step, draws_ - first, scratch_.shapes.data() + first,
-                               scratch_.lane_sums(lane) + first);
-    if (pairs > 0) sum_and_differences(eta, step, padded(block.size), pairs, products, step);
+                               scratch_.chunk_sums(chunk) + first);
+    if (pairs > 0) mean_and_half_differences(eta, step, padded(block.size), pairs, products, step);
     kernel.accumulate(block, products, step, columns,
-                      scratch_.gradient.col(lane).data() + layout_.columns_at());
+                      scratch_.gradient.col(chunk).data() + layout_.columns_at());
   }
 
   void clear_padding(Index rows, double* products, Index step) const {
@@ -84,12 +86,12 @@ class LaneWork {
   }
 
   /// Filled up to a multiple of 8 rows.
-  ResponseBlock responses_of(const RowBlock& block, Index lane) const {
+  ResponseBlock responses_of(const RowBlock& block, Index chunk) const {
     if (!block.chosen && sample_.scale == 1.0)
       return {observations_.response + block.begin, observations_.weight + block.begin, padded(block.size),
               observations_.unweighted};
-    double* response = scratch_.response.col(lane).data();
-    double* weight = scratch_.weight.col(lane).data();
+    double* response = scratch_.response.col(chunk).data();
+    double* weight = scratch_.weight.col(chunk).data();
     for (Index i = 0; i < block.size; ++i) {
       response[i] = observations_.response[block.row(i)];
       weight[i] = observations_.weight[block.row(i)] * sample_.scale;
@@ -118,20 +120,20 @@ inline double total(const std::array<double, 8>& parts) {
   return ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
 }
 
-/// Draw s's of the sums that add_lanes() leaves.
+/// Draw s's of the sums that add_chunks() leaves.
 inline double sum_of_draw(std::array<double, 8> BlockSums::*part, const DrawLayout& layout,
                           RegressionScratch& scratch, Index s) {
   constexpr Index kEach = DrawPackKernel::kDraws;
-  if (s >= layout.in_packs()) return total(scratch.lane_sums(0)[s].*part);
-  return (scratch.lane_sums(0)[s / kEach * kEach].*part)[static_cast<std::size_t>(s % kEach)];
+  if (s >= layout.in_packs()) return total(scratch.chunk_sums(0)[s].*part);
+  return (scratch.chunk_sums(0)[s / kEach * kEach].*part)[static_cast<std::size_t>(s % kEach)];
 }
 
-/// Adds all lanes to the first, in order.
-inline void add_lanes(RegressionScratch& scratch, Index packed_size, Index draws) {
+/// Adds all chunks to the first, in order.
+inline void add_chunks(RegressionScratch& scratch, Index packed_size, Index draws) {
   auto total = scratch.gradient.col(0).head(packed_size);
-  for (Index lane = 1; lane < scratch.lanes; ++lane) {
-    total += scratch.gradient.col(lane).head(packed_size);
-    for (Index s = 0; s < draws; ++s) add(scratch.lane_sums(lane)[s], scratch.lane_sums(0)[s]);
+  for (Index chunk = 1; chunk < scratch.chunks; ++chunk) {
+    total += scratch.gradient.col(chunk).head(packed_size);
+    for (Index s = 0; s < draws; ++s) add(scratch.chunk_sums(chunk)[s], scratch.chunk_sums(0)[s]);
   }
 }
 

@@ -1,5 +1,5 @@
-// Draws in mirrored pairs share products with the design; log densities, the sum of the gradients and the
-// pairs' differences are those of plain evaluation.
+// Draws in antithetic pairs share products with the design; log densities, the mean of the gradients and the
+// pairs' half-differences are those of plain evaluation.
 #include "algorithm1/fitter.hpp"
 #include "unit/model/support.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr Index kPairs = 4;
 
-Matrix mirrored_draws(Index dimension, unsigned seed) {
+Matrix antithetic_draws(Index dimension, unsigned seed) {
   const Vector centre = normal_matrix(dimension, 1, seed, .3);
   const Matrix delta = normal_matrix(dimension, kPairs, seed + 1, .2);
   Matrix theta(dimension, 2 * kPairs);
@@ -16,30 +16,31 @@ Matrix mirrored_draws(Index dimension, unsigned seed) {
   return theta;
 }
 
-Evaluated evaluate_mirrored(const Model& model, ConstMatrixRef theta, int threads) {
+Evaluated evaluate_antithetic(const Model& model, ConstMatrixRef theta, int threads) {
   Workers workers(threads);
   const auto scratch = model.make_scratch(theta.cols());
-  Evaluation evaluation{*scratch, workers, 0, true};
-  Evaluated result{Vector(theta.cols()), Matrix(theta.rows(), theta.cols())};
-  model.evaluate(theta, result.log_density, result.gradient, evaluation);
-  return result;
+  Evaluation evaluation{*scratch, workers};
+  Vector log_density(theta.cols());
+  Matrix gradient(theta.rows(), theta.cols());
+  model.evaluate_antithetic(theta, log_density, gradient, evaluation);
+  return {log_density, gradient.leftCols(theta.cols() / 2 + 1)};
 }
 
 void expect_agreement(const Model& model, const char* name) {
-  const Matrix theta = mirrored_draws(model.dimension(), 5);
+  const Matrix theta = antithetic_draws(model.dimension(), 5);
   const Evaluated plain = evaluate(model, theta);
-  const Evaluated shared = evaluate_mirrored(model, theta, 1);
+  const Evaluated shared = evaluate_antithetic(model, theta, 1);
   const double size = plain.gradient.cwiseAbs().maxCoeff();
-  const auto differences = [](const Matrix& g) { return g.leftCols(kPairs) - g.rightCols(kPairs); };
+  const Matrix half_differences = .5 * (plain.gradient.leftCols(kPairs) - plain.gradient.rightCols(kPairs));
   EXPECT_LT((shared.log_density - plain.log_density).norm(), 1e-12 * plain.log_density.norm()) << name;
-  EXPECT_LT((shared.gradient.rowwise().sum() - plain.gradient.rowwise().sum()).norm(), 1e-11 * size) << name;
-  EXPECT_LT((differences(shared.gradient) - differences(plain.gradient)).norm(), 1e-11 * size) << name;
-  const Evaluated threaded = evaluate_mirrored(model, theta, 2);
+  EXPECT_LT((shared.gradient.col(kPairs) - plain.gradient.rowwise().mean()).norm(), 1e-12 * size) << name;
+  EXPECT_LT((shared.gradient.leftCols(kPairs) - half_differences).norm(), 1e-11 * size) << name;
+  const Evaluated threaded = evaluate_antithetic(model, theta, 2);
   EXPECT_EQ(threaded.gradient, shared.gradient) << name;
   EXPECT_EQ(threaded.log_density, shared.log_density) << name;
 }
 
-TEST(MirroredDraws, AgreeWithPlainEvaluation) {
+TEST(AntitheticDraws, AgreeWithPlainEvaluation) {
   const Index n = 5003;
   const RowMatrix x = random_design(n, 29, 1);
   const RegressionData binary{Design::own(x), zero_one(n, 2), {}, {}};
@@ -56,46 +57,47 @@ TEST(MirroredDraws, AgreeWithPlainEvaluation) {
   expect_agreement(logistic_regression(binary, HorseshoeOptions{}), "non-centred, nothing shared");
 }
 
-/// Never shares anything, and has no finite density where the first coordinate is beyond `limit`.
-class Plain final : public Model {
+/// Has no finite density where the first coordinate is beyond `limit`.
+class Limited : public Model {
  public:
-  Plain(const Model& model, double limit) : model_(model), limit_(limit) {}
-  Index dimension() const override { return model_.dimension(); }
-  std::unique_ptr<Scratch> make_scratch(Index draws) const override { return model_.make_scratch(draws); }
-  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
-                Evaluation& evaluation) const override {
-    Evaluation plain{evaluation.scratch, evaluation.workers, evaluation.iteration};
-    model_.evaluate(theta, log_density, gradient, plain);
-    spoil(theta, log_density);
-  }
-  void spoil(ConstMatrixRef theta, VectorRef log_density) const {
-    for (Index s = 0; s < theta.cols(); ++s)
-      if (theta(0, s) > limit_) log_density(s) = std::numeric_limits<double>::quiet_NaN();
-  }
-
- private:
-  const Model& model_;
-  double limit_;
-};
-
-/// The same with shared products.
-class Shared final : public Model {
- public:
-  Shared(const Model& model, double limit) : model_(model), plain_(model, limit) {}
+  Limited(const Model& model, double limit) : model_(model), limit_(limit) {}
   Index dimension() const override { return model_.dimension(); }
   std::unique_ptr<Scratch> make_scratch(Index draws) const override { return model_.make_scratch(draws); }
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                 Evaluation& evaluation) const override {
     model_.evaluate(theta, log_density, gradient, evaluation);
-    plain_.spoil(theta, log_density);
+    spoil(theta, log_density);
   }
 
- private:
+ protected:
+  void spoil(ConstMatrixRef theta, VectorRef log_density) const {
+    for (Index s = 0; s < theta.cols(); ++s)
+      if (theta(0, s) > limit_) log_density(s) = std::numeric_limits<double>::quiet_NaN();
+  }
   const Model& model_;
-  Plain plain_;
+
+ private:
+  double limit_;
 };
 
-TEST(MirroredDraws, GiveTheFitOfPlainOnesAlsoWhereDrawsAreRejected) {
+/// The same with shared products.
+class SharedAndLimited final : public Limited {
+ public:
+  using Limited::Limited;
+  void evaluate_antithetic(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                           Evaluation& evaluation) const override {
+    model_.evaluate_antithetic(theta, log_density, gradient, evaluation);
+    spoil(theta, log_density);
+  }
+};
+
+TEST(AntitheticDraws, WithoutSharedWorkAreThoseOfPlainEvaluation) {
+  const Regression model =
+      logistic_regression({Design::own(random_design(50, 6, 1)), zero_one(50, 2), {}, {}});
+  expect_agreement(Limited(model, std::numeric_limits<double>::infinity()), "not shared");
+}
+
+TEST(AntitheticDraws, GiveTheFitOfPlainOnesAlsoWhereDrawsAreRejected) {
   const RegressionData data{Design::own(random_design(200, 12, 1)), zero_one(200, 2), {}, {}};
   const Regression model = logistic_regression(data);
   for (const double limit : {std::numeric_limits<double>::infinity(), .8})
@@ -105,8 +107,8 @@ TEST(MirroredDraws, GiveTheFitOfPlainOnesAlsoWhereDrawsAreRejected) {
       options.antithetic = true;
       options.estimator = estimator;
       options.max_iterations = 50;
-      const FitterResult plain = Fitter(Plain(model, limit), options).run();
-      const FitterResult shared = Fitter(Shared(model, limit), options).run();
+      const FitterResult plain = Fitter(Limited(model, limit), options).run();
+      const FitterResult shared = Fitter(SharedAndLimited(model, limit), options).run();
       EXPECT_EQ(shared.rejected_draws, plain.rejected_draws);
       EXPECT_EQ(plain.rejected_draws > 0, std::isfinite(limit));
       EXPECT_LT((shared.posterior.mean() - plain.posterior.mean()).norm(), 1e-9);
