@@ -18,8 +18,7 @@ constexpr int kMostHalvings = 60;  // of a start's sds
 /// kept.
 constexpr double kAscentTolerance = 1e-3;
 constexpr double kFinalTolerance = 2e-4;
-/// Largest m with a dense curvature, and largest m for which local maxima are sought for the quadratic.
-constexpr Index kDenseDimension = 2000;
+/// Largest m for which local maxima are sought for the quadratic.
 constexpr Index kSearchDimension = 300;
 /// Of the quadratic's local maxima those within so many nats of the best, at most so many, are followed
 /// exactly.

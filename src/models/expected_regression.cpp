@@ -41,7 +41,7 @@ struct ExpectedScratch final : Scratch {
 Index gram_lanes(const Design& design) {
   const auto square = static_cast<double>(design.cols()) * static_cast<double>(design.cols());
   const double most = std::max(1., static_cast<double>(kMostGramNumbers) / square);
-  return std::min<Index>(lane_count(static_cast<double>(design.entries()), design.cols()),
+  return std::min<Index>(chunk_count(static_cast<double>(design.entries()), design.cols()),
                          static_cast<Index>(std::bit_floor(static_cast<unsigned>(most))));
 }
 
@@ -195,7 +195,7 @@ double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Cur
   const Vector square =
       q.residual_sd.size() > 0 ? Vector(q.residual_sd.head(coefficients).cwiseAbs2()) : Vector();
   Pass pass(parts_, q, scratch);
-  scratch.prepare(lane_count(static_cast<double>(design.entries()), coefficients), kernel.block_rows(),
+  scratch.prepare(chunk_count(static_cast<double>(design.entries()), coefficients), kernel.block_rows(),
                   kernel.packed_size(pass.leading() + factors), coefficients);
   pass.pack(factors);
   pass.run(

@@ -24,9 +24,9 @@ constexpr double kSketchNats = .02;
 constexpr std::uint32_t kSketchDraws = 1 << 20;
 
 /// E[-Hessian] by central differences of gradients around draws that are the same for every product.
-class CurvatureProducts {
+class SecantCurvature {
  public:
-  CurvatureProducts(Evaluator& evaluator, Matrix centres)
+  SecantCurvature(Evaluator& evaluator, Matrix centres)
       : evaluator_(evaluator), centres_(std::move(centres)) {}
 
   /// Half the differences of the gradients at the centres +- directions, a column for each centre: one
@@ -111,14 +111,14 @@ void Refinement::State::sketch_curvature() {
   Matrix weight(kSketchPairs, 2);
   Noise(seed, NoiseStream::kEvaluation)
       .fill(static_cast<std::uint64_t>(iteration), kSketchDraws + kSketchPairs, weight);
-  CurvatureProducts at_mean(evaluator, mean.replicate(1, kSketchPairs));
+  SecantCurvature at_mean(evaluator, mean.replicate(1, kSketchPairs));
   const Matrix first = at_mean.secants(draws.deviation) * weight;
   Matrix centres(mean.size(), 2 * kSketchPairs);
   for (Index s = 0; s < kSketchPairs; ++s) {
     centres.col(2 * s) = mean + draws.deviation.col(s);
     centres.col(2 * s + 1) = mean - draws.deviation.col(s);
   }
-  CurvatureProducts expected(evaluator, std::move(centres));
+  SecantCurvature expected(evaluator, std::move(centres));
   if (first.colwise().squaredNorm().minCoeff() > 0 && first.allFinite())
     curvature = std::make_unique<SketchedCurvature>(
         *covariance->low_rank(), [&](ConstVectorRef direction) { return expected.times(direction); }, first);
