@@ -1,6 +1,8 @@
 // The parts of the refinement, each alone: geometry, differentials, expected curvature, steps.
 #include <gtest/gtest.h>
 #include <Eigen/Cholesky>
+#include <Eigen/LU>
+#include <Eigen/QR>
 
 #include <cmath>
 
