@@ -120,8 +120,11 @@ source::ModelSource table_source(const Values& values) {
   if (values.given("data") || values.given("generated-quantities"))
     throw UsageError("--data and --generated-quantities belong to Stan models; a table is given as FILE");
   const source::RegressionOptions options = regression_options(values);
-  return source::make_table_source(table::read_table(values.arguments.at(0), read_options(values)),
-                                   design_options(values), options);
+  const std::string& file = values.arguments.at(0);
+  source::ModelSource source = source::make_table_source(table::read_table(file, read_options(values)),
+                                                         design_options(values), options);
+  source.data.file = file;  // messages call "-" standard input, records do not
+  return source;
 }
 
 }  // namespace
