@@ -10,7 +10,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// An option, argument or call that cannot be meant (exit code 2).
+/// An invalid option, argument or call (exit code 2).
 class UsageError : public Error {
  public:
   using Error::Error;

@@ -25,7 +25,7 @@ struct MinibatchOptions {
 /// estimate, and the mean of an epoch's batches is the full model.
 class Minibatch final : public Model {
  public:
-  /// Throws UsageError where the options cannot be meant. A batch of all rows or more is the full model.
+  /// Throws UsageError if the options are invalid. A batch of all rows or more is the full model.
   Minibatch(std::shared_ptr<const Regression> regression, const MinibatchOptions& options);
 
   Index dimension() const override { return full_->dimension(); }

@@ -48,7 +48,7 @@ class Gaussian {
   /// Share of the total variance, trace(Sigma), of each factor.
   Vector factor_shares() const;
 
-  /// One column a draw; draw j of a seed is the same whatever the number asked for.
+  /// One column per draw; draw j of a seed is the same whatever the number asked for.
   Matrix draws(Index count, std::uint64_t seed, std::uint32_t first = 0) const;
   /// Normalised log densities of the columns of theta.
   Vector log_density(ConstMatrixRef theta) const;

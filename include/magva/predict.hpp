@@ -1,12 +1,12 @@
 #pragma once
-// What a fitted regression says about new rows, given draws from its posterior (one column a draw).
+// What a fitted regression says about new rows, given draws from its posterior (one column per draw).
 #include <cstdint>
 
 #include "magva/regression.hpp"
 
 namespace magva {
 
-/// Linear predictors x_i' beta_s: one row a row of the design, one column a draw.
+/// Linear predictors x_i' beta_s: one row per row of the design, one column per draw.
 Matrix linear_predictor(const Regression& model, const Design& design, ConstMatrixRef draws);
 
 /// E[y | x_i, theta_s], which for a logistic regression is the probability of class 1.

@@ -1,6 +1,6 @@
 #pragma once
 // The linear algebra vocabulary of the whole library. Matrices are column-major; a batch of draws has one
-// column a draw. Designs are row-major, so that a block of rows is contiguous.
+// column per draw. Designs are row-major, so that a block of rows is contiguous.
 #include <Eigen/Core>
 
 namespace magva {

@@ -25,7 +25,7 @@ struct IterationView {
   std::int64_t iteration;             ///< 1 after the first
   std::int64_t gradient_evaluations;  ///< draws evaluated so far
   double seconds;
-  double elbo;  ///< estimate from this iteration's draws; NaN where all were rejected
+  double elbo;  ///< estimate from this iteration's draws; NaN if all were rejected
 };
 
 /// Called after each iteration; false stops the fit. Trace, progress, checkpoint and interrupt are observers.

@@ -42,7 +42,7 @@ struct Fitter::State {
   const Model& model;
   FitterOptions options;
   Whitening whitening;
-  bool whitened = false;  // false where it changes nothing
+  bool whitened = false;  // false if it changes nothing
   double whitening_log_det = 0;
   std::unique_ptr<Workers> workers;
   std::unique_ptr<Family> family;
@@ -59,10 +59,10 @@ struct Fitter::State {
   double elbo = std::numeric_limits<double>::quiet_NaN();
   double earlier_seconds = 0;
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
-  std::vector<Block> average;  // of the last iterates; empty where none is wanted
+  std::vector<Block> average;  // of the last iterates; empty if none is wanted
   std::vector<Block> good;     // the last blocks known to be finite
 
-  Matrix noise, theta, gradient;  // a column a draw
+  Matrix noise, theta, gradient;  // one column per draw
   bool drawn = false;             // `noise` and `theta` are those of this iteration already
   Vector log_density, weight;
   Vector zeros;  // one per task: sums that are not a number if something is not finite

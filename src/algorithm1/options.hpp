@@ -14,7 +14,7 @@ struct FitterOptions : Algorithm1Options {
   std::int64_t max_iterations = 5000;
   double time_limit = std::numeric_limits<double>::infinity();  ///< seconds
 
-  /// Every fault at once, each as 'field is value and must be rule'; empty where all is well.
+  /// Every fault at once, each as 'field is value and must be rule'; empty if all is well.
   std::vector<std::string> validate(Index dimension) const;
   FamilyOptions family_options() const {
     return {family, rank, scales, initial_factor_scale, initial_residual_scale};

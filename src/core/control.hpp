@@ -34,7 +34,7 @@ class Control {
   /// Wherever time passes: tells the observers when that is due.
   void poll();
   /// The fit has ended, in whatever way. A limit on gradients or iterations does not hold for its assessment;
-  /// after an interrupt or the time limit it may go on for `hurried` seconds. True where it must hurry.
+  /// after an interrupt or the time limit it may go on for `hurried` seconds. True if it must hurry.
   bool begin_assessment(double hurried);
 
   bool stopped() const { return stopped_; }

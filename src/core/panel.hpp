@@ -94,7 +94,7 @@ inline Range panel_rows(Index panel, Index rows) {
 }
 
 /// Calls body(rows, task) for every panel, tasks spread over the threads. Panels begin at multiples of their
-/// size: a pack of numbers that crosses a cache line takes two loads.
+/// size: a vector of numbers that crosses a cache line takes two loads.
 template <class Body>
 void sweep(Index rows, Workers& workers, Body&& body) {
   workers.run(row_tasks(rows), [&](Index task) {

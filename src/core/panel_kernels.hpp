@@ -1,7 +1,7 @@
 #pragma once
 // Products of panels: blocks of at most a few hundred rows of tall matrices, which stay in cache. Tiles of
-// the result are held in registers; sums run down the rows in one pack of accumulators per entry. After each
-// tile some of what lies ahead is asked for.
+// the result are held in registers; sums run down the rows in one vector of accumulators per entry. After
+// each tile some of what lies ahead is asked for.
 #include "core/panel.hpp"
 
 namespace magva::detail {

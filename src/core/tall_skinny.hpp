@@ -26,7 +26,7 @@ class TallSkinny {
   /// The same where A'A is already known.
   void polar(ConstMatrixRef a, ConstMatrixRef gram, MatrixRef out);
 
-  /// out = G^(-1/2); true where G was so ill-conditioned that digits were lost.
+  /// out = G^(-1/2); true if G was so ill-conditioned that digits were lost.
   bool inverse_root(ConstMatrixRef gram, MatrixRef out);
 
   /// Symmetric p x p eigenproblem; results stay valid until the next call.
@@ -53,7 +53,7 @@ class TallSkinny {
  private:
   Workers& workers_;
   GramSum sum_;
-  Matrix panels_;  // a column a task
+  Matrix panels_;  // one column per task
   std::vector<PrefetchQueue> prefetch_;
   Matrix small_, gram_, root_, eigen_scratch_;
   SymmetricEigen eigen_;

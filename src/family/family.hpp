@@ -63,7 +63,7 @@ class Family {
   }
   /// The entropy of q, (1/2) log|Sigma| + (m/2)(log 2 pi + 1).
   virtual double entropy() const = 0;
-  /// Fills every block's gradient from the model's gradients in `model_gradient`, one column a draw, which
+  /// Fills every block's gradient from the model's gradients in `model_gradient`, one column per draw, which
   /// the path estimator overwrites. A rejected draw has a zero in `weight`; weights sum to 1.
   virtual void gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
                         MatrixRef model_gradient) = 0;

@@ -12,10 +12,10 @@ namespace magva {
 
 namespace {
 
-using detail::by_packs;
-using detail::fill;
+using detail::for_each_vec;
 using detail::multiply_add;
-using detail::Pack;
+using detail::set;
+using detail::Vec;
 
 ManifoldKind manifold_of(FamilyKind kind) {
   switch (kind) {
@@ -154,9 +154,8 @@ void LowRank::draw_panel(Range r) {
   for (Index s = 0; s < phi.cols; ++s) {
     const double* epsilon = epsilons.col(s) + r.begin;
     double* out = phi.col(s) + r.begin;
-    by_packs(r.size(), [&](auto pack) {
-      pack.put(out, multiply_add(pack.get(d2), pack.get(epsilon), pack.get(mean)));
-    });
+    for_each_vec(r.size(),
+                 [&](auto at) { at.store(out, multiply_add(at.load(d2), at.load(epsilon), at.load(mean))); });
   }
   if (rank_ > 0)
     detail::multiply(1, panel(factors(), r), scaled_noise_.leftCols(phi.cols), 1,
@@ -234,31 +233,31 @@ RowwiseFamily::GradientRows LowRank::compute_gradient_rows(Range r, Index task,
   const Panel b = panel(factors(), r);
   if (factor_scale_) inner_sum_.add(b, {model(0), parts_.model.stride, r.size(), draws}, task);
   if (entropy && rank_ > 0) detail::multiply(1, b, capacitance_.inverse(), 0, of_factors);
-  by_packs(r.size(), [&](auto pack) {
-    Pack mean{};
-    Pack residual{};
+  for_each_vec(r.size(), [&](auto at) {
+    Vec mean{};
+    Vec residual{};
     for (Index s = 0; s < draws; ++s) {
-      const Pack share = parts_.weight[s] * pack.get(model(s));
+      const Vec share = parts_.weight[s] * at.load(model(s));
       mean += share;
-      residual = multiply_add(share, pack.get(epsilon(s)), residual);
+      residual = multiply_add(share, at.load(epsilon(s)), residual);
     }
-    pack.put(of_mean, mean);
-    const Pack inverse = 1. / pack.get(d2);
-    const Pack w = inverse * inverse;
-    Pack quadratic{};
+    at.store(of_mean, mean);
+    const Vec inverse = 1. / at.load(d2);
+    const Vec w = inverse * inverse;
+    Vec quadratic{};
     for (Index j = 0; j < rank_; ++j) {
-      Pack sum{};
+      Vec sum{};
       if (entropy) {
-        const Pack bk = pack.get(of_factors.col(j));
-        quadratic = multiply_add(bk, pack.get(b.col(j)), quadratic);
+        const Vec bk = at.load(of_factors.col(j));
+        quadratic = multiply_add(bk, at.load(b.col(j)), quadratic);
         sum = bk * w;
       }
       for (Index s = 0; s < draws; ++s)
-        sum = multiply_add(fill(weighted_noise_(j, s)), pack.get(model(s)), sum);
-      pack.put(of_factors.col(j), sum);
+        sum = multiply_add(set(weighted_noise_(j, s)), at.load(model(s)), sum);
+      at.store(of_factors.col(j), sum);
     }
     if (entropy) residual += (1 - w * quadratic) * inverse;
-    pack.put(of_residual, log_scales ? residual * pack.get(d2) : residual);
+    at.store(of_residual, log_scales ? residual * at.load(d2) : residual);
   });
   return {{of_mean, r.size(), r.size(), 1}, {of_residual, r.size(), r.size(), 1}};
 }

@@ -56,7 +56,7 @@ class LowRank final : public Family, private RowwiseFamily {
   void finish_draw() override { finish_covariance(); }
   void factor_scale_gradient();
 
-  /// What the gradient in hand is made of, a column a draw.
+  /// What the gradient in hand is made of, one column per draw.
   struct GradientParts {
     Panel z, epsilon, model;
     const double* weight = nullptr;
@@ -77,11 +77,11 @@ class LowRank final : public Family, private RowwiseFamily {
   Block* factor_scale_ = nullptr;  ///< null if d1 is fixed at 1
   TallSkinny kernel_;
   Vector d1_, d2_;        ///< scales as numbers; d2 where its coordinates are logarithms
-  Matrix weights_;        ///< W = 1/d2^2 for a panel, a column a task
+  Matrix weights_;        ///< W = 1/d2^2 for a panel, one column per task
   Matrix gradient_rows_;  ///< a panel of the gradients of mu and d2, one column per task
   Capacitance capacitance_;
   double half_log_det_ = 0;
-  Vector log_sums_;                       ///< of |d2|, one a task
+  Vector log_sums_;                       ///< of |d2|, one per task
   GramSum weighted_, inner_sum_;          ///< B'WB and B'g
   Matrix scaled_noise_, weighted_noise_;  ///< p x draws
   Vector column_;

@@ -19,7 +19,7 @@ struct FixedRank {
     project(x, v, out, kernel);
   }
   Matrix random_point(Index rows, Index cols, std::uint64_t seed) const;
-  /// 0 where the columns are numerically independent, 1 where they are not.
+  /// 0 if the columns are numerically independent, 1 if they are not.
   double violation(ConstMatrixRef x, TallSkinny& kernel) const;
 };
 

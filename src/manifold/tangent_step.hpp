@@ -11,7 +11,7 @@ namespace magva {
 /// where the sums are not finite, or v is so long that they tell too little of that Gram matrix.
 bool polar_coefficients(double scale, ConstMatrixRef of_x, ConstMatrixRef x_with_v, ConstMatrixRef of_v,
                         Matrix& left, Matrix& right, Matrix& scratch, TallSkinny& kernel);
-/// Where x + scale (v - x S) is the next point. Takes S in `left`; false where it is not finite.
+/// Where x + scale (v - x S) is the next point. Takes S in `left`; false if it is not finite.
 bool plain_coefficients(double scale, MatrixRef left, MatrixRef right);
 
 template <Manifold M>
@@ -38,7 +38,7 @@ class TangentStep {
     if constexpr (kPolar) of_v_.add_symmetric(v, v, task, prefetch);
   }
 
-  /// False where combine() would not give the next point: then project() and the manifold's own retraction
+  /// False if combine() would not give the next point: then project() and the manifold's own retraction
   /// do.
   bool solve(double scale, TallSkinny& kernel) {
     const MatrixRef of_x = of_x_.symmetric_total();

@@ -12,23 +12,23 @@ namespace magva::detail {
 /// c and delta_k from columns of `theta`, each with `rows` numbers.
 inline void to_centre_and_deltas(const double* theta, Index stride, Index rows, Index pairs, double* out,
                                  Index out_stride) {
-  by_packs(rows, [&](auto pack) {
-    pack.put(out, .5 * (pack.get(theta) + pack.get(theta + pairs * stride)));
+  for_each_vec(rows, [&](auto at) {
+    at.store(out, .5 * (at.load(theta) + at.load(theta + pairs * stride)));
     for (Index k = 0; k < pairs; ++k)
-      pack.put(out + (k + 1) * out_stride,
-               .5 * (pack.get(theta + k * stride) - pack.get(theta + (k + pairs) * stride)));
+      at.store(out + (k + 1) * out_stride,
+               .5 * (at.load(theta + k * stride) - at.load(theta + (k + pairs) * stride)));
   });
 }
 
 /// The inverse of to_centre_and_deltas().
 inline void from_centre_and_deltas(const double* deltas, Index delta_stride, Index rows, Index pairs,
                                    double* theta, Index stride) {
-  by_packs(rows, [&](auto pack) {
-    const Pack centre = pack.get(deltas);
+  for_each_vec(rows, [&](auto at) {
+    const Vec centre = at.load(deltas);
     for (Index k = 0; k < pairs; ++k) {
-      const Pack delta = pack.get(deltas + (k + 1) * delta_stride);
-      pack.put(theta + k * stride, centre + delta);
-      pack.put(theta + (k + pairs) * stride, centre - delta);
+      const Vec delta = at.load(deltas + (k + 1) * delta_stride);
+      at.store(theta + k * stride, centre + delta);
+      at.store(theta + (k + pairs) * stride, centre - delta);
     }
   });
 }
@@ -37,15 +37,15 @@ inline void from_centre_and_deltas(const double* deltas, Index delta_stride, Ind
 inline void mean_and_half_differences(const double* residuals, Index stride, Index rows, Index pairs,
                                       double* out, Index out_stride) {
   const double share = .5 / static_cast<double>(pairs);
-  by_packs(rows, [&](auto pack) {
-    Pack sum{};
+  for_each_vec(rows, [&](auto at) {
+    Vec sum{};
     for (Index k = 0; k < pairs; ++k) {
-      const Pack one = pack.get(residuals + k * stride);
-      const Pack other = pack.get(residuals + (k + pairs) * stride);
+      const Vec one = at.load(residuals + k * stride);
+      const Vec other = at.load(residuals + (k + pairs) * stride);
       sum += one + other;
-      pack.put(out + (k + 1) * out_stride, .5 * (one - other));
+      at.store(out + (k + 1) * out_stride, .5 * (one - other));
     }
-    pack.put(out, share * sum);
+    at.store(out, share * sum);
   });
 }
 

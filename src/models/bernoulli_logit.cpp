@@ -9,9 +9,9 @@ namespace magva {
 namespace {
 
 using detail::ElementwiseLikelihood;
-using detail::fill;
-using detail::Pack;
 using detail::Point;
+using detail::set;
+using detail::Vec;
 
 class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
  public:
@@ -19,9 +19,9 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   using ElementwiseLikelihood::constant;
   double constant(double) const { return 0.0; }
   template <class S>
-  Point point(Pack eta, Pack y, const S&) const {
+  Point point(Vec eta, Vec y, const S&) const {
     const detail::Softplus softplus = detail::softplus(eta);
-    return {y * eta - softplus.value, y - softplus.derivative, Pack{}};
+    return {y * eta - softplus.value, y - softplus.derivative, Vec{}};
   }
   /// Where all weights are 1, the sum of log(1 + exp(-|eta|)) is the logarithm of a product.
   void evaluate_block(const ResponseBlock& block, double* eta, Index stride, Index draws, const Shape* shapes,
@@ -57,8 +57,8 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   }
 
  private:
-  static constexpr Index kWidth = detail::kWidth<Pack>;
-  static constexpr int kParts = static_cast<int>(detail::kPadding / kWidth);
+  static constexpr Index kLanes = detail::kLanes<Vec>;
+  static constexpr int kParts = static_cast<int>(detail::kPadding / kLanes);
   static constexpr int kAtOnce = 4;  // packs
 
   /// N packs from `eta`, with e = exp(-|eta|).
@@ -66,15 +66,15 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   struct Odds {
     [[gnu::always_inline]] explicit Odds(const double* from) {
       detail::unroll<N>([&](auto i) {
-        eta[i] = detail::load(from + i * kWidth);
+        eta[i] = detail::load(from + i * kLanes);
         e[i] = -detail::abs(eta[i]);
       });
       detail::exp_each(e);
     }
-    Pack probability(int i) const { return (eta[i] > Pack{} ? fill(1.0) : e[i]) / (1.0 + e[i]); }
-    Pack positive_part(int i) const { return detail::max(eta[i], Pack{}); }
-    Pack eta[N];
-    Pack e[N];
+    Vec probability(int i) const { return (eta[i] > Vec{} ? set(1.0) : e[i]) / (1.0 + e[i]); }
+    Vec positive_part(int i) const { return detail::max(eta[i], Vec{}); }
+    Vec eta[N];
+    Vec e[N];
   };
 
   /// The sums so far: where a block ends does not show in them.
@@ -82,18 +82,18 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   struct Sums {
     explicit Sums(const BlockSums& from) {
       for (int part = 0; part < Parts; ++part) {
-        linear[part] = detail::load(from.log_likelihood.data() + part * kWidth);
-        product[part] = detail::load(from.product.data() + part * kWidth);
+        linear[part] = detail::load(from.log_likelihood.data() + part * kLanes);
+        product[part] = detail::load(from.product.data() + part * kLanes);
       }
     }
     void store_to(BlockSums& to) const {
       for (int part = 0; part < Parts; ++part) {
-        detail::store(to.log_likelihood.data() + part * kWidth, linear[part]);
-        detail::store(to.product.data() + part * kWidth, product[part]);
+        detail::store(to.log_likelihood.data() + part * kLanes, linear[part]);
+        detail::store(to.product.data() + part * kLanes, product[part]);
       }
     }
-    Pack linear[Parts];
-    Pack product[Parts];
+    Vec linear[Parts];
+    Vec product[Parts];
   };
 
   /// Calls add(begin, end) for pieces of `rows`, between which the products' logarithms are taken: a factor
@@ -112,14 +112,14 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
 
   static void take_logarithm(BlockSums& sums) {
     for (int part = 0; part < kParts; ++part)
-      add(-detail::log(detail::load(sums.product.data() + part * kWidth)),
-          sums.log_likelihood.data() + part * kWidth);
+      add(-detail::log(detail::load(sums.product.data() + part * kLanes)),
+          sums.log_likelihood.data() + part * kLanes);
     sums.product.fill(1.0);
     sums.factors = 0;
   }
 
   static void add_rows(const ResponseBlock& block, double* eta, Index begin, Index end, BlockSums& to) {
-    constexpr Index kStep = kAtOnce * kWidth;
+    constexpr Index kStep = kAtOnce * kLanes;
     Sums<kParts> sums(to);
     Index row = begin;
     for (; row + kStep <= end; row += kStep) add_packs<kAtOnce>(block, eta, row, sums);
@@ -131,11 +131,11 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   static void add_packs(const ResponseBlock& block, double* eta, Index row, Sums<kParts>& sums) {
     const Odds<N> odds(eta + row);
     detail::unroll<N>([&](auto i) {
-      const Index at = row + i * kWidth;
-      const Pack y = detail::load(block.response + at);
-      const Pack weight = detail::load(block.weight + at);
+      const Index at = row + i * kLanes;
+      const Vec y = detail::load(block.response + at);
+      const Vec weight = detail::load(block.weight + at);
       sums.linear[i % kParts] += weight * (y * odds.eta[i] - odds.positive_part(i));
-      sums.product[i % kParts] *= detail::multiply_add(weight, odds.e[i], fill(1.0));
+      sums.product[i % kParts] *= detail::multiply_add(weight, odds.e[i], set(1.0));
       detail::store(eta + at, weight * (y - odds.probability(i)));
     });
   }
@@ -143,8 +143,8 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   static void add_rows_of_pack(const double* response, double* eta, Index begin, Index end, BlockSums& to) {
     Sums<1> sums(to);
     Index row = begin;
-    for (; row + kAtOnce <= end; row += kAtOnce) add_draws<kAtOnce>(response + row, eta + row * kWidth, sums);
-    for (; row < end; ++row) add_draws<1>(response + row, eta + row * kWidth, sums);
+    for (; row + kAtOnce <= end; row += kAtOnce) add_draws<kAtOnce>(response + row, eta + row * kLanes, sums);
+    for (; row < end; ++row) add_draws<1>(response + row, eta + row * kLanes, sums);
     sums.store_to(to);
   }
 
@@ -152,10 +152,10 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   static void add_draws(const double* response, double* eta, Sums<1>& sums) {
     const Odds<N> odds(eta);
     detail::unroll<N>([&](auto i) {
-      const Pack y = fill(response[i]);
+      const Vec y = set(response[i]);
       sums.linear[0] += detail::multiply_add(y, odds.eta[i], -odds.positive_part(i));
       sums.product[0] *= 1.0 + odds.e[i];
-      detail::store(eta + i * kWidth, y - odds.probability(i));
+      detail::store(eta + i * kLanes, y - odds.probability(i));
     });
   }
 };

@@ -21,13 +21,13 @@ class DenseKernel final : public DesignKernel {
   DenseKernel(DenseRows<Scalar> x, const Design& design)
       : DesignKernel(design),
         x_(x),
-        whole_(x.cols / kWidth<P> * kWidth<P>),
+        whole_(x.cols / kLanes<P> * kLanes<P>),
         column_(padded(x.cols)),
         block_rows_(rows_in_bytes(cache_sizes().first, x.cols * static_cast<Index>(sizeof(Scalar)))),
         fetch_(fetch_from(x.rows * x.stride * static_cast<Index>(sizeof(Scalar)))) {
     // Numbers in single precision had better be converted once for several draws, and packs of two gain
     // nothing.
-    if constexpr (std::is_same_v<Scalar, double> && kWidth < Pack >> 2)
+    if constexpr (std::is_same_v<Scalar, double> && kLanes < Vec >> 2)
       draw_packs_.emplace(x, fetch_ != Fetch::nothing);
   }
 
@@ -40,15 +40,15 @@ class DenseKernel final : public DesignKernel {
     std::copy_n(coefficients, whole_, column);
     const Index rest = x_.cols - whole_;
     if (rest == 0) return;
-    std::fill_n(column + whole_, kWidth<P> - rest, 0.0);
-    std::copy_n(coefficients + whole_, rest, column + whole_ + kWidth<P> - rest);
+    std::fill_n(column + whole_, kLanes<P> - rest, 0.0);
+    std::copy_n(coefficients + whole_, rest, column + whole_ + kLanes<P> - rest);
   }
 
   void unpack(const double* packed, Index draw, Index, double* gradient) const override {
     const double* column = packed + draw * column_;
     std::copy_n(column, whole_, gradient);
     const Index rest = x_.cols - whole_;
-    std::copy_n(column + whole_ + kWidth<P> - rest, rest, gradient + whole_);
+    std::copy_n(column + whole_ + kLanes<P> - rest, rest, gradient + whole_);
   }
 
   void multiply(const RowBlock& block, const double* packed, Index draws, double* eta,
@@ -65,10 +65,10 @@ class DenseKernel final : public DesignKernel {
   const DrawPackKernel* draw_packs() const override { return draw_packs_ ? &*draw_packs_ : nullptr; }
 
  private:
-  /// How much of the block after its own a product asks for, half of the rows or all. A design that a core's
-  /// own cache does not hold is fetched so: rows are too short for the processor to see a pattern, and it
-  /// would otherwise compute and wait in turns. It forgets requests when there are too many at once, and what
-  /// comes from memory had better be asked for in both products.
+  /// how much of the block after its own a product prefetches, half of the rows or all. A design that a
+  /// core's own cache does not hold is fetched so: rows are too short for the processor to see a pattern, and
+  /// it would otherwise compute and wait in turns. It forgets requests when there are too many at once, and
+  /// what comes from memory had better be asked for in both products.
   enum class Fetch { nothing, half, all };
 
   static Fetch fetch_from(Index bytes) {
@@ -147,11 +147,11 @@ class DenseKernel final : public DesignKernel {
   void multiply_tile(const TileRows<R>& rows, const double* packed, double* eta, Index stride) const {
     const Index ahead = block_rows_ * x_.stride;
     const Index end = x_.cols;
-    const Index last = x_.cols - kWidth<P>;
+    const Index last = x_.cols - kLanes<P>;
     const Index column = column_;
     P sums[S * R];
     unroll<S * R>([&](auto i) __attribute__((always_inline)) { sums[i] = P{}; });
-    for (Index j = 0; j < end; j += kWidth<P>) {
+    for (Index j = 0; j < end; j += kLanes<P>) {
       const Index at = std::min(j, last);
       P beta[S];
       unroll<S>([&](auto s) __attribute__((always_inline)) {
@@ -165,7 +165,7 @@ class DenseKernel final : public DesignKernel {
         });
       });
     }
-    add_up_columns<R>(sums, eta, stride);
+    reduce_sum_columns<R>(sums, eta, stride);
   }
 
   template <Fetch F>
@@ -187,18 +187,18 @@ class DenseKernel final : public DesignKernel {
   void accumulate_tile(const TileRows<R>& rows, const double* residual, Index stride, double* packed) const {
     const Index ahead = block_rows_ * x_.stride;
     const Index end = x_.cols;
-    const Index last = x_.cols - kWidth<P>;
+    const Index last = x_.cols - kLanes<P>;
     const Index column = column_;
     // From memory backwards: what the other product has read last is still near.
     constexpr bool kBackwards = F == Fetch::all;
-    constexpr Index kStep = kBackwards ? -kWidth<P> : kWidth<P>;
+    constexpr Index kStep = kBackwards ? -kLanes<P> : kLanes<P>;
     P weights[S * R];
     unroll<S>([&](auto s) __attribute__((always_inline)) {
       unroll<R>([&](auto r) __attribute__((always_inline)) {
-        weights[s * R + r] = fill<P>(residual[s * stride + r]);
+        weights[s * R + r] = set<P>(residual[s * stride + r]);
       });
     });
-    Index j = kBackwards ? (end - 1) / kWidth<P> * kWidth<P> : 0;
+    Index j = kBackwards ? (end - 1) / kLanes<P> * kLanes<P> : 0;
     for (; kBackwards ? j >= 0 : j < end; j += kStep) {
       const Index at = std::min(j, last);
       P sums[S];

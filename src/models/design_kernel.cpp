@@ -8,8 +8,8 @@ namespace magva::detail {
 namespace {
 template <class Scalar>
 std::shared_ptr<const DesignKernel> kernel_for(const DenseRows<Scalar>& x, const Design& design) {
-  if (x.cols < kWidth<Pack>) return std::make_shared<DenseKernel<Scalar, double>>(x, design);
-  return std::make_shared<DenseKernel<Scalar, Pack>>(x, design);
+  if (x.cols < kLanes<Vec>) return std::make_shared<DenseKernel<Scalar, double>>(x, design);
+  return std::make_shared<DenseKernel<Scalar, Vec>>(x, design);
 }
 
 std::shared_ptr<const DesignKernel> kernel_for(const SparseRows& x, const Design& design) {

@@ -32,12 +32,12 @@ Eigen::Map<const RowMatrix, 0, Eigen::OuterStride<>> doubles(const DenseRows<flo
 
 template <int R, class Scalar>
 void add_squares_tile(const DenseRows<Scalar>& x, Index first, const double* square, double* variance) {
-  Pack sums[R] = {};
+  Vec sums[R] = {};
   Index j = 0;
-  for (; j + kWidth<Pack> <= x.cols; j += kWidth<Pack>) {
-    const Pack d = load(square + j);
+  for (; j + kLanes<Vec> <= x.cols; j += kLanes<Vec>) {
+    const Vec d = load(square + j);
     for (int r = 0; r < R; ++r) {
-      const Pack entry = load<Pack>(row_of(x, first + r) + j);
+      const Vec entry = load<Vec>(row_of(x, first + r) + j);
       sums[r] = multiply_add(entry * entry, d, sums[r]);
     }
   }
@@ -47,17 +47,17 @@ void add_squares_tile(const DenseRows<Scalar>& x, Index first, const double* squ
       const auto entry = static_cast<double>(row_of(x, first + r)[k]);
       rest = multiply_add(entry * entry, square[k], rest);
     }
-    variance[r] += add_up(sums[r]) + rest;
+    variance[r] += reduce_sum(sums[r]) + rest;
   }
 }
 
 template <int R, class Scalar>
 void add_weighted_squares_tile(const DenseRows<Scalar>& x, Index first, const double* weight, double* out) {
   Index j = 0;
-  for (; j + kWidth<Pack> <= x.cols; j += kWidth<Pack>) {
-    Pack sum = load(out + j);
+  for (; j + kLanes<Vec> <= x.cols; j += kLanes<Vec>) {
+    Vec sum = load(out + j);
     for (int r = 0; r < R; ++r) {
-      const Pack entry = load<Pack>(row_of(x, first + r) + j);
+      const Vec entry = load<Vec>(row_of(x, first + r) + j);
       sum = multiply_add(entry * weight[r], entry, sum);
     }
     store(out + j, sum);

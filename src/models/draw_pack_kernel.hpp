@@ -13,9 +13,9 @@ namespace magva::detail {
 
 class DrawPackKernel {
  public:
-  static constexpr Index kDraws = kWidth<Pack>;
+  static constexpr Index kDraws = kLanes<Vec>;
 
-  /// Asks for a block ahead while it is at another, where the design is `far` from the core.
+  /// Prefetches a block ahead while it is at another, if the design is `far` from the core.
   DrawPackKernel(const DenseRows<double>& x, bool far)
       : x_(x),
         block_rows_(
@@ -30,7 +30,7 @@ class DrawPackKernel {
   void pack(const std::array<const double*, kDraws>& coefficients, double* packed) const {
     Index j = 0;
     for (; j + kDraws <= x_.cols; j += kDraws) {
-      Pack tile[kDraws];
+      Vec tile[kDraws];
       unroll<kDraws>([&](auto s) { tile[s] = load(coefficients[s] + j); });
       transpose(tile);
       unroll<kDraws>([&](auto k) { store(packed + (j + k) * kDraws, tile[k]); });
@@ -43,7 +43,7 @@ class DrawPackKernel {
   void unpack(const double* packed, const std::array<double*, kDraws>& gradients) const {
     Index j = 0;
     for (; j + kDraws <= x_.cols; j += kDraws) {
-      Pack tile[kDraws];
+      Vec tile[kDraws];
       unroll<kDraws>([&](auto k) { tile[k] = load(packed + (j + k) * kDraws); });
       transpose(tile);
       unroll<kDraws>([&](auto s) { store(gradients[s] + j, tile[s]); });
@@ -66,7 +66,7 @@ class DrawPackKernel {
 
   /// gradient_s += sum_i x_i residual(i, s).
   void accumulate(const RowBlock& block, const double* residual, double* packed) const {
-    constexpr int kMostColumns = kPackBytes == 64 ? 24 : 12;  // half of the registers or more
+    constexpr int kMostColumns = kVecBytes == 64 ? 24 : 12;  // half of the registers or more
     // Beyond the design there is nothing, which takes the processor long to find out.
     const bool fetch = !block.chosen && block.begin + block.size + ahead_ <= x_.rows;
     const Index ahead = fetch ? ahead_ * x_.stride : 0;
@@ -88,12 +88,12 @@ class DrawPackKernel {
   [[gnu::always_inline]] void multiply_tile(const double* packed, double* eta, RowAt&& row_at) const {
     const double* rows[kRows];
     unroll<kRows>([&](auto r) __attribute__((always_inline)) { rows[r] = row_at(r); });
-    Pack sums[kRows];
-    unroll<kRows>([&](auto r) __attribute__((always_inline)) { sums[r] = Pack{}; });
+    Vec sums[kRows];
+    unroll<kRows>([&](auto r) __attribute__((always_inline)) { sums[r] = Vec{}; });
     for (Index j = 0, cols = x_.cols; j < cols; ++j) {
-      const Pack beta = load(packed + j * kDraws);
+      const Vec beta = load(packed + j * kDraws);
       unroll<kRows>([&](auto r) __attribute__((always_inline)) {
-        sums[r] = multiply_add(fill(rows[r][j]), beta, sums[r]);
+        sums[r] = multiply_add(set(rows[r][j]), beta, sums[r]);
       });
     }
     unroll<kRows>([&](auto r) __attribute__((always_inline)) { store(eta + r * kDraws, sums[r]); });
@@ -110,7 +110,7 @@ class DrawPackKernel {
   template <int C>
   [[gnu::noinline]] void accumulate_tile(const RowBlock& block, Index begin, const double* residual,
                                          double* packed, Index ahead) const {
-    Pack sums[C];
+    Vec sums[C];
     unroll<C>([&](auto c) __attribute__((always_inline)) { sums[c] = load(packed + c * kDraws); });
     Index i = 0;
     do {  // there is a row: otherwise the sums would be kept twice
@@ -118,9 +118,9 @@ class DrawPackKernel {
       unroll<(C + kLine - 1) / kLine>([&](auto line) __attribute__((always_inline)) {
         __builtin_prefetch(x + ahead + line * kLine, 0, 2);
       });
-      const Pack weight = load(residual + i * kDraws);
+      const Vec weight = load(residual + i * kDraws);
       unroll<C>([&](auto c)
-                    __attribute__((always_inline)) { sums[c] = multiply_add(fill(x[c]), weight, sums[c]); });
+                    __attribute__((always_inline)) { sums[c] = multiply_add(set(x[c]), weight, sums[c]); });
     } while (++i < block.size);
     unroll<C>([&](auto c) __attribute__((always_inline)) { store(packed + c * kDraws, sums[c]); });
   }

@@ -1,8 +1,8 @@
 #pragma once
 // The loop over a block's rows that all likelihoods share. A family supplies one pack of rows:
 //   static constexpr bool kNuisance;
-//   Point point(Pack eta, Pack y, const S& shape) const;
-// where S is Shape, for rows of one draw, or PackShape, for one row of a pack of draws.
+//   Point point(Vec eta, Vec y, const S& shape) const;
+// where S is Shape, for rows of one draw, or VecShape, for one row of a pack of draws.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,17 +24,17 @@ std::vector<std::string> first_fault(ConstVectorRef response, const char* wanted
 }
 
 /// The shapes of a pack of draws.
-struct PackShape {
-  Pack precision;
-  Pack log_scale;
+struct VecShape {
+  Vec precision;
+  Vec log_scale;
 };
 
 /// For each lane: log p(y | eta) without its constant, its derivative by eta, and by the nuisance
 /// parameter.
 struct Point {
-  Pack log_likelihood;
-  Pack residual;
-  Pack nuisance;
+  Vec log_likelihood;
+  Vec residual;
+  Vec nuisance;
 };
 
 template <class Family>
@@ -47,18 +47,18 @@ class ElementwiseLikelihood : public Likelihood {
 
   void evaluate_pack(const ResponseBlock& block, double* eta, const Shape* shapes,
                      BlockSums& sums) const override {
-    PackShape shape;
-    for (int s = 0; s < kWidth<Pack>; ++s) {
+    VecShape shape;
+    for (int s = 0; s < kLanes<Vec>; ++s) {
       shape.precision[s] = shapes[s].precision;
       shape.log_scale[s] = shapes[s].log_scale;
     }
     // On from the sums so far: where a block ends does not show in them.
-    Pack log_likelihood = load(sums.log_likelihood.data());
-    Pack nuisance = load(sums.nuisance_gradient.data());
+    Vec log_likelihood = load(sums.log_likelihood.data());
+    Vec nuisance = load(sums.nuisance_gradient.data());
     for (Index i = 0; i < block.rows; ++i) {
-      double* at = eta + i * kWidth<Pack>;
-      const Point point = family().point(load(at), fill(block.response[i]), shape);
-      const Pack weight = fill(block.weight[i]);
+      double* at = eta + i * kLanes<Vec>;
+      const Point point = family().point(load(at), set(block.response[i]), shape);
+      const Vec weight = set(block.weight[i]);
       log_likelihood += weight * point.log_likelihood;
       if constexpr (Family::kNuisance) nuisance += weight * point.nuisance;
       store(at, weight * point.residual);
@@ -68,12 +68,12 @@ class ElementwiseLikelihood : public Likelihood {
   }
 
   void log_density(ConstVectorRef response, VectorRef eta, const Shape& shape) const final {
-    constexpr Index kStep = kWidth<Pack>;
+    constexpr Index kStep = kLanes<Vec>;
     for (Index i = 0; i < response.size(); i += kStep) {
       const Index n = std::min(kStep, response.size() - i);
-      const Point point =
-          family().point(load_some(eta.data() + i, n, 0.0), load_some(response.data() + i, n, 0.0), shape);
-      store_some(eta.data() + i, n, point.log_likelihood);
+      const Point point = family().point(masked_load(eta.data() + i, n, 0.0),
+                                         masked_load(response.data() + i, n, 0.0), shape);
+      masked_store(eta.data() + i, n, point.log_likelihood);
       for (Index k = i; k < i + n; ++k) eta(k) += family().constant(response(k));
     }
   }
@@ -87,17 +87,17 @@ class ElementwiseLikelihood : public Likelihood {
   bool has_nuisance() const final { return Family::kNuisance; }
 
  protected:
-  static void add(Pack value, double* to) { store(to, load(to) + value); }
+  static void add(Vec value, double* to) { store(to, load(to) + value); }
 
  private:
   const Family& family() const { return static_cast<const Family&>(*this); }
 
   void add_draw(const ResponseBlock& block, double* eta, const Shape& shape, BlockSums& sums) const {
     for (Index i = 0; i < block.rows; i += kPadding) {
-      for (Index part = 0; part < kPadding; part += kWidth<Pack>) {
+      for (Index part = 0; part < kPadding; part += kLanes<Vec>) {
         const Index row = i + part;
         const Point point = family().point(load(eta + row), load(block.response + row), shape);
-        const Pack weight = load(block.weight + row);
+        const Vec weight = load(block.weight + row);
         add(weight * point.log_likelihood, sums.log_likelihood.data() + part);
         if constexpr (Family::kNuisance) add(weight * point.nuisance, sums.nuisance_gradient.data() + part);
         store(eta + row, weight * point.residual);

@@ -11,13 +11,13 @@ namespace magva::detail {
 
 namespace {
 
-constexpr Index kStep = kWidth<Pack>;
+constexpr Index kStep = kLanes<Vec>;
 
 /// sum_j log(1 + e_j) with 0 <= e_j <= 1 as the logarithm of a product, taken before it can overflow. The
 /// last pack is filled up with e = 1.
 class LogProduct {
  public:
-  void multiply(Pack one_plus_e) {
+  void multiply(Vec one_plus_e) {
     product_ *= one_plus_e;
     if (++factors_ == kMost) fold();
   }
@@ -31,10 +31,10 @@ class LogProduct {
   static constexpr int kMost = 512;  // 2^512 is far from overflow
   void fold() {
     for (Index i = 0; i < kStep; ++i) sum_ += std::log(product_[i]);
-    product_ = fill(1.0);
+    product_ = set(1.0);
     factors_ = 0;
   }
-  Pack product_ = fill(1.0);
+  Vec product_ = set(1.0);
   double sum_ = 0.0;
   int factors_ = 0;
 };
@@ -80,10 +80,10 @@ class Horseshoe : public CoefficientPrior {
 };
 
 /// tanh(l) = sign(l) (1 - e) / (1 + e) with e = exp(-2 |l|).
-inline Pack tanh_from(Pack l, Pack e) {
-  const Pack one = fill(1.0);
-  const Pack size = (one - e) / (one + e);
-  return l > Pack{} ? size : -size;
+inline Vec tanh_from(Vec l, Vec e) {
+  const Vec one = set(1.0);
+  const Vec size = (one - e) / (one + e);
+  return l > Vec{} ? size : -size;
 }
 
 class CentredHorseshoe final : public Horseshoe {
@@ -93,18 +93,18 @@ class CentredHorseshoe final : public Horseshoe {
   double add_to(const double* theta, const double*, double* gradient) const override {
     const Index q = slopes();
     const double log_tau = theta[2 * q + 1];
-    const Pack tau_precision = fill(std::exp(-2.0 * log_tau));
-    const Pack one = fill(1.0);
-    Pack sizes{};    // sum_j |l_j|
-    Pack logs{};     // sum_j l_j
-    Pack squares{};  // sum_j beta_j^2 / (lambda_j tau)^2
+    const Vec tau_precision = set(std::exp(-2.0 * log_tau));
+    const Vec one = set(1.0);
+    Vec sizes{};    // sum_j |l_j|
+    Vec logs{};     // sum_j l_j
+    Vec squares{};  // sum_j beta_j^2 / (lambda_j tau)^2
     LogProduct product;
 
-    const auto step = [&](Pack beta, Pack l, Pack slope_gradient) {
-      const Pack size = abs(l);
-      const Pack e = exp(-2.0 * size);
-      const Pack scaled = beta * ((l > Pack{} ? e : one / e) * tau_precision);
-      const Pack square = beta * scaled;
+    const auto step = [&](Vec beta, Vec l, Vec slope_gradient) {
+      const Vec size = abs(l);
+      const Vec e = exp(-2.0 * size);
+      const Vec scaled = beta * ((l > Vec{} ? e : one / e) * tau_precision);
+      const Vec square = beta * scaled;
       sizes += size;
       logs += l;
       squares += square;
@@ -122,16 +122,16 @@ class CentredHorseshoe final : public Horseshoe {
       store(by_l + j, scale);
     }
     if (const Index rest = q - j; rest > 0) {
-      const auto [slope, scale] = step(load_some(beta + j, rest, 0.0), load_some(l + j, rest, 0.0),
-                                       load_some(by_beta + j, rest, 0.0));
-      store_some(by_beta + j, rest, slope);
-      store_some(by_l + j, rest, scale);
+      const auto [slope, scale] = step(masked_load(beta + j, rest, 0.0), masked_load(l + j, rest, 0.0),
+                                       masked_load(by_beta + j, rest, 0.0));
+      masked_store(by_beta + j, rest, slope);
+      masked_store(by_l + j, rest, scale);
     }
-    const double all_squares = add_up(squares);
+    const double all_squares = reduce_sum(squares);
     gradient[2 * q + 1] = all_squares - static_cast<double>(q);
     const double slopes_part =
-        -static_cast<double>(q) * (kHalfLogTwoPi + log_tau) - add_up(logs) - 0.5 * all_squares;
-    return slopes_part + add_scalars(theta, -add_up(sizes) - product.value(q), gradient);
+        -static_cast<double>(q) * (kHalfLogTwoPi + log_tau) - reduce_sum(logs) - 0.5 * all_squares;
+    return slopes_part + add_scalars(theta, -reduce_sum(sizes) - product.value(q), gradient);
   }
 
   std::shared_ptr<const ExpectedPrior> expectations() const override {
@@ -159,17 +159,17 @@ class NoncentredHorseshoe final : public Horseshoe {
     const Index q = slopes();
     const double tau = std::exp(theta[2 * q + 1]);
     buffer[0] = theta[0];
-    const auto step = [tau](Pack xi, Pack lambda) { return xi * (lambda * tau); };
+    const auto step = [tau](Vec xi, Vec lambda) { return xi * (lambda * tau); };
     Index j = 0;
     for (; j + kStep <= q; j += kStep) {
-      const Pack lambda = exp(load(theta + 1 + q + j));
+      const Vec lambda = exp(load(theta + 1 + q + j));
       store(buffer + 1 + j, step(load(theta + 1 + j), lambda));
       store(buffer + 1 + q + j, lambda);
     }
     if (const Index rest = q - j; rest > 0) {
-      const Pack lambda = exp(load_some(theta + 1 + q + j, rest, 0.0));
-      store_some(buffer + 1 + j, rest, step(load_some(theta + 1 + j, rest, 0.0), lambda));
-      store_some(buffer + 1 + q + j, rest, lambda);
+      const Vec lambda = exp(masked_load(theta + 1 + q + j, rest, 0.0));
+      masked_store(buffer + 1 + j, rest, step(masked_load(theta + 1 + j, rest, 0.0), lambda));
+      masked_store(buffer + 1 + q + j, rest, lambda);
     }
     return buffer;
   }
@@ -177,16 +177,16 @@ class NoncentredHorseshoe final : public Horseshoe {
   double add_to(const double* theta, const double* buffer, double* gradient) const override {
     const Index q = slopes();
     const double tau = std::exp(theta[2 * q + 1]);
-    const Pack one = fill(1.0);
-    Pack sizes{};    // sum_j |l_j|
-    Pack squares{};  // sum_j xi_j^2
-    Pack by_tau{};   // sum_j beta_j dlogp / dbeta_j
+    const Vec one = set(1.0);
+    Vec sizes{};    // sum_j |l_j|
+    Vec squares{};  // sum_j xi_j^2
+    Vec by_tau{};   // sum_j beta_j dlogp / dbeta_j
     LogProduct product;
 
-    const auto step = [&](Pack xi, Pack l, Pack beta, Pack lambda, Pack by_beta) {
-      const Pack square = lambda * lambda;
-      const Pack e = l > Pack{} ? one / square : square;
-      const Pack by_scale = by_beta * beta;
+    const auto step = [&](Vec xi, Vec l, Vec beta, Vec lambda, Vec by_beta) {
+      const Vec square = lambda * lambda;
+      const Vec e = l > Vec{} ? one / square : square;
+      const Vec by_scale = by_beta * beta;
       sizes += abs(l);
       squares += xi * xi;
       by_tau += by_scale;
@@ -207,15 +207,15 @@ class NoncentredHorseshoe final : public Horseshoe {
       store(by_l + j, scale);
     }
     if (const Index rest = q - j; rest > 0) {
-      const auto [slope, scale] =
-          step(load_some(xi + j, rest, 0.0), load_some(l + j, rest, 0.0), load_some(beta + j, rest, 0.0),
-               load_some(lambda + j, rest, 1.0), load_some(by_xi + j, rest, 0.0));
-      store_some(by_xi + j, rest, slope);
-      store_some(by_l + j, rest, scale);
+      const auto [slope, scale] = step(masked_load(xi + j, rest, 0.0), masked_load(l + j, rest, 0.0),
+                                       masked_load(beta + j, rest, 0.0), masked_load(lambda + j, rest, 1.0),
+                                       masked_load(by_xi + j, rest, 0.0));
+      masked_store(by_xi + j, rest, slope);
+      masked_store(by_l + j, rest, scale);
     }
-    gradient[2 * q + 1] = add_up(by_tau);
-    const double slopes_part = -static_cast<double>(q) * kHalfLogTwoPi - 0.5 * add_up(squares);
-    return slopes_part + add_scalars(theta, -add_up(sizes) - product.value(q), gradient);
+    gradient[2 * q + 1] = reduce_sum(by_tau);
+    const double slopes_part = -static_cast<double>(q) * kHalfLogTwoPi - 0.5 * reduce_sum(squares);
+    return slopes_part + add_scalars(theta, -reduce_sum(sizes) - product.value(q), gradient);
   }
 
  protected:

@@ -16,10 +16,10 @@ namespace magva {
 namespace {
 
 using detail::ElementwiseLikelihood;
-using detail::fill;
 using detail::first_fault;
-using detail::Pack;
 using detail::Point;
+using detail::set;
+using detail::Vec;
 
 double weighted_mean(ConstVectorRef y, ConstVectorRef w) { return w.dot(y) / w.sum(); }
 
@@ -33,10 +33,10 @@ class PoissonLog final : public ElementwiseLikelihood<PoissonLog> {
   using ElementwiseLikelihood::constant;
   double constant(double y) const { return -std::lgamma(y + 1.0); }
   template <class S>
-  Point point(Pack eta, Pack y, const S&) const {
+  Point point(Vec eta, Vec y, const S&) const {
     // Beyond this the rate overflows: such a draw gets the log density -inf.
-    const Pack rate = eta > fill(700.0) ? fill(std::numeric_limits<double>::infinity()) : detail::exp(eta);
-    return {y * eta - rate, y - rate, Pack{}};
+    const Vec rate = eta > set(700.0) ? set(std::numeric_limits<double>::infinity()) : detail::exp(eta);
+    return {y * eta - rate, y - rate, Vec{}};
   }
 
   std::vector<std::string> validate(ConstVectorRef response) const override {
@@ -72,9 +72,9 @@ class Located : public ElementwiseLikelihood<Family> {
 };
 
 template <class S>
-Point gaussian_point(Pack eta, Pack y, const S& shape) {
-  const Pack scaled = (y - eta) * shape.precision;
-  const Pack square = (y - eta) * scaled;
+Point gaussian_point(Vec eta, Vec y, const S& shape) {
+  const Vec scaled = (y - eta) * shape.precision;
+  const Vec square = (y - eta) * scaled;
   return {-0.5 * square - shape.log_scale, scaled, square - 1.0};
 }
 
@@ -87,7 +87,7 @@ class GaussianIdentity final : public Located<GaussianIdentity> {
   static constexpr bool kNuisance = true;
   explicit GaussianIdentity(double prior_scale) : log_prior_scale_(std::log(prior_scale)) {}
   template <class S>
-  Point point(Pack eta, Pack y, const S& shape) const {
+  Point point(Vec eta, Vec y, const S& shape) const {
     return gaussian_point(eta, y, shape);
   }
 
@@ -118,7 +118,7 @@ class GaussianKnownNoise final : public Located<GaussianKnownNoise> {
   static constexpr bool kNuisance = false;
   explicit GaussianKnownNoise(double sigma) : shape_{1.0 / (sigma * sigma), std::log(sigma)} {}
   template <class S>
-  Point point(Pack eta, Pack y, const S& shape) const {
+  Point point(Vec eta, Vec y, const S& shape) const {
     return gaussian_point(eta, y, shape);
   }
   Shape shape(double) const override { return shape_; }
@@ -142,13 +142,13 @@ class OutlierMixture final : public Located<OutlierMixture> {
         log_odds_(std::log(options.outlier_share) - log_share_ - 0.5 * std::log(options.outlier_variance)) {}
 
   template <class S>
-  Point point(Pack eta, Pack y, const S& shape) const {
+  Point point(Vec eta, Vec y, const S& shape) const {
     const double shrink = 1.0 / options_.outlier_variance;
-    const Pack scaled = (y - eta) * shape.precision;
-    const Pack square = (y - eta) * scaled;
+    const Vec scaled = (y - eta) * shape.precision;
+    const Vec square = (y - eta) * scaled;
     const detail::Softplus outlier = detail::softplus(log_odds_ + 0.5 * (1.0 - shrink) * square);
     // Expected precision over sigma^-2 given which component the observation may belong to.
-    const Pack share = 1.0 - (1.0 - shrink) * outlier.derivative;
+    const Vec share = 1.0 - (1.0 - shrink) * outlier.derivative;
     return {log_share_ - shape.log_scale - 0.5 * square + outlier.value, scaled * share,
             0.5 * (square * share - 1.0)};
   }

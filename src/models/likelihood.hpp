@@ -22,7 +22,7 @@ struct ResponseBlock {
   const double* response;
   const double* weight;
   Index rows;
-  bool unweighted = false;  ///< every weight is 1, or 0 where a row only fills up
+  bool unweighted = false;  ///< every weight is 1, or 0 if a row only fills up
 };
 
 /// Sums over rows: one draw's, in eight parts that are added up once all blocks are done, the rows i, i + 8,

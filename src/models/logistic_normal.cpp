@@ -105,26 +105,26 @@ LogisticNormal wide(double mean, double sd) {
   return out;
 }
 
-struct PackMoments {
-  Pack value, slope, curvature;
+struct VecMoments {
+  Vec value, slope, curvature;
 };
 
-PackMoments by_rule(const PairRule& rule, Pack mean, Pack sd) {
-  const Pack one = fill(1.0);
-  PackMoments sum{Pack{}, Pack{}, Pack{}};
+VecMoments by_rule(const PairRule& rule, Vec mean, Vec sd) {
+  const Vec one = set(1.0);
+  VecMoments sum{Vec{}, Vec{}, Vec{}};
   for (std::size_t k = 0; k < rule.node.size(); ++k) {
-    const Pack shift = sd * rule.node[k];
-    const Pack x[2] = {mean - shift, mean + shift};
-    Pack e[2] = {-abs(x[0]), -abs(x[1])};
+    const Vec shift = sd * rule.node[k];
+    const Vec x[2] = {mean - shift, mean + shift};
+    Vec e[2] = {-abs(x[0]), -abs(x[1])};
     exp_each(e);
-    const Pack weight = fill(rule.weight[k]);
+    const Vec weight = set(rule.weight[k]);
     for (int side = 0; side < 2; ++side) {
-      const Pack u = one + e[side];
-      const Pack d = one / (u * (one + u));
-      const Pack inverse = d * (one + u);
-      const Pack value = max(x[side], Pack{}) + log1p_from(e[side] * (d * u));
+      const Vec u = one + e[side];
+      const Vec d = one / (u * (one + u));
+      const Vec inverse = d * (one + u);
+      const Vec value = max(x[side], Vec{}) + log1p_from(e[side] * (d * u));
       sum.value = multiply_add(weight, value, sum.value);
-      sum.slope = multiply_add(weight, (x[side] > Pack{} ? one : e[side]) * inverse, sum.slope);
+      sum.slope = multiply_add(weight, (x[side] > Vec{} ? one : e[side]) * inverse, sum.slope);
       sum.curvature = multiply_add(weight, e[side] * inverse * inverse, sum.curvature);
     }
   }
@@ -134,10 +134,10 @@ PackMoments by_rule(const PairRule& rule, Pack mean, Pack sd) {
 /// Which rule a pack needs depends on the widest of its normals.
 void pack_moments(const double* mean, const double* variance, double* value, double* slope,
                   double* curvature) {
-  double sd[kWidth<Pack>];
+  double sd[kLanes<Vec>];
   double widest = 0;
   bool any_narrow = false;
-  for (Index i = 0; i < kWidth<Pack>; ++i) {
+  for (Index i = 0; i < kLanes<Vec>; ++i) {
     sd[i] = std::sqrt(variance[i]);
     if (!(sd[i] < kWide)) continue;
     widest = std::max(widest, sd[i]);
@@ -146,12 +146,12 @@ void pack_moments(const double* mean, const double* variance, double* value, dou
   if (any_narrow) {
     const auto rule = std::find_if(rules().begin(), rules().end() - 1,
                                    [&](const PairRule& r) { return widest <= r.largest_sd; });
-    const PackMoments moments = by_rule(*rule, load(mean), load(sd));
+    const VecMoments moments = by_rule(*rule, load(mean), load(sd));
     store(value, moments.value);
     store(slope, moments.slope);
     store(curvature, moments.curvature);
   }
-  for (Index i = 0; i < kWidth<Pack>; ++i) {
+  for (Index i = 0; i < kLanes<Vec>; ++i) {
     if (sd[i] < kWide) continue;
     const LogisticNormal one = wide(mean[i], sd[i]);
     value[i] = one.value;
@@ -164,7 +164,7 @@ void pack_moments(const double* mean, const double* variance, double* value, dou
 
 void logistic_normal(const double* mean, const double* variance, Index count, double* value, double* slope,
                      double* curvature) {
-  for (Index i = 0; i < count; i += kWidth<Pack>)
+  for (Index i = 0; i < count; i += kLanes<Vec>)
     pack_moments(mean + i, variance + i, value + i, slope + i, curvature + i);
 }
 

@@ -6,30 +6,30 @@
 
 namespace magva::rule {
 
-using detail::by_packs;
-using detail::fill;
-using detail::inverse_root;
+using detail::for_each_vec;
+using detail::inverse_sqrt;
 using detail::multiply_add;
-using detail::Pack;
+using detail::set;
+using detail::Vec;
 
 namespace {
 
 // beta old + (1 - beta) x^2 in two operations.
-Pack blend_square(Pack old, double beta, Pack x) {
-  return multiply_add(fill(1 - beta), multiply_add(x, x, -old), old);
+Vec blend_square(Vec old, double beta, Vec x) {
+  return multiply_add(set(1 - beta), multiply_add(x, x, -old), old);
 }
 
 // Of accumulators, which may be zero.
-Pack root(Pack e) { return e * inverse_root(detail::max(fill(1e-300), e)); }
+Vec guarded_sqrt(Vec e) { return e * inverse_sqrt(detail::max(set(1e-300), e)); }
 
 // sgn(e) sqrt|e| + epsilon, the printed rules' root of an accumulator that may be negative.
-Pack signed_root(Pack e, double epsilon) {
-  const Pack size = root(detail::abs(e));
-  return (e < Pack{} ? -size : size) + epsilon;
+Vec signed_root(Vec e, double epsilon) {
+  const Vec size = guarded_sqrt(detail::abs(e));
+  return (e < Vec{} ? -size : size) + epsilon;
 }
 
-Pack guarded(Pack denominator, Pack floor) {
-  return denominator < Pack{} ? -detail::max(floor, -denominator) : detail::max(floor, denominator);
+Vec guarded(Vec denominator, Vec floor) {
+  return denominator < Vec{} ? -detail::max(floor, -denominator) : detail::max(floor, denominator);
 }
 
 double floor_of(const RuleOptions& options) { return options.guard * std::sqrt(1 - options.decay); }
@@ -37,20 +37,20 @@ double floor_of(const RuleOptions& options) { return options.guard * std::sqrt(1
 }  // namespace
 
 void blend(Index n, double a, const double* x, double b, const double* y, double* to) {
-  by_packs(n, [&](auto pack) { pack.put(to, multiply_add(fill(a), pack.get(x), b * pack.get(y))); });
+  for_each_vec(n, [&](auto at) { at.store(to, multiply_add(set(a), at.load(x), b * at.load(y))); });
 }
 
 void blend_squares(Index n, double beta, const double* g, double* squares) {
-  by_packs(n, [&](auto pack) { pack.put(squares, blend_square(pack.get(squares), beta, pack.get(g))); });
+  for_each_vec(n, [&](auto at) { at.store(squares, blend_square(at.load(squares), beta, at.load(g))); });
 }
 
 void rmsprop_step(Index n, const RuleOptions& options, const double* g, const double* squares, double* step) {
   const double floor = floor_of(options);
-  by_packs(n, [&](auto pack) {
-    const Pack gradient = pack.get(g);
-    const Pack denominator =
-        guarded(signed_root(pack.get(squares), options.epsilon), floor * detail::abs(gradient));
-    pack.put(step, options.step * (gradient / denominator));
+  for_each_vec(n, [&](auto at) {
+    const Vec gradient = at.load(g);
+    const Vec denominator =
+        guarded(signed_root(at.load(squares), options.epsilon), floor * detail::abs(gradient));
+    at.store(step, options.step * (gradient / denominator));
   });
 }
 
@@ -58,41 +58,41 @@ void adadelta_step(Index n, const RuleOptions& options, const double* g, const d
                    double* step) {
   const double floor = floor_of(options);
   const double beta = options.decay;
-  by_packs(n, [&](auto pack) {
-    const Pack gradient = pack.get(g);
-    const Pack moment = pack.get(steps);
-    const Pack denominator =
-        guarded(signed_root(pack.get(squares), options.epsilon), floor * detail::abs(gradient));
-    const Pack direction = gradient * signed_root(moment, options.epsilon) / denominator;
-    pack.put(step, direction);
-    pack.put(steps, blend_square(moment, beta, direction));
+  for_each_vec(n, [&](auto at) {
+    const Vec gradient = at.load(g);
+    const Vec moment = at.load(steps);
+    const Vec denominator =
+        guarded(signed_root(at.load(squares), options.epsilon), floor * detail::abs(gradient));
+    const Vec direction = gradient * signed_root(moment, options.epsilon) / denominator;
+    at.store(step, direction);
+    at.store(steps, blend_square(moment, beta, direction));
   });
 }
 
 void rmsprop_stable_step(Index n, const RuleOptions& options, const double* g, double* squares,
                          double* step) {
   const double beta = options.decay;
-  by_packs(n, [&](auto pack) {
-    const Pack gradient = pack.get(g);
-    const Pack square = blend_square(pack.get(squares), beta, gradient);
-    pack.put(squares, square);
-    pack.put(step, options.step * gradient / (root(square) + options.epsilon));
+  for_each_vec(n, [&](auto at) {
+    const Vec gradient = at.load(g);
+    const Vec square = blend_square(at.load(squares), beta, gradient);
+    at.store(squares, square);
+    at.store(step, options.step * gradient / (guarded_sqrt(square) + options.epsilon));
   });
 }
 
 void adadelta_stable_step(Index n, const RuleOptions& options, const double* g, double* squares,
                           double* steps, double* step) {
   const double beta = options.decay;
-  by_packs(n, [&](auto pack) {
-    const Pack gradient = pack.get(g);
-    const Pack moment = pack.get(steps);
-    const Pack square = blend_square(pack.get(squares), beta, gradient);
-    pack.put(squares, square);
+  for_each_vec(n, [&](auto at) {
+    const Vec gradient = at.load(g);
+    const Vec moment = at.load(steps);
+    const Vec square = blend_square(at.load(squares), beta, gradient);
+    at.store(squares, square);
     // sqrt(a / b) = a / sqrt(a b)
-    const Pack above = moment + options.epsilon;
-    const Pack direction = above * inverse_root(above * (square + options.epsilon)) * gradient;
-    pack.put(step, direction);
-    pack.put(steps, blend_square(moment, beta, direction));
+    const Vec above = moment + options.epsilon;
+    const Vec direction = above * inverse_sqrt(above * (square + options.epsilon)) * gradient;
+    at.store(step, direction);
+    at.store(steps, blend_square(moment, beta, direction));
   });
 }
 
@@ -101,23 +101,23 @@ void adam_step(Index n, const RuleOptions& options, double mean_power, double sq
   const double beta = options.decay;
   const double alpha = options.step / (1 - mean_power);
   const double correction = 1 / (1 - square_power);
-  by_packs(n, [&](auto pack) {
-    const Pack gradient = pack.get(step);
-    const Pack square = blend_square(pack.get(squares), beta, gradient);
-    pack.put(squares, square);
-    pack.put(step, alpha * pack.get(mean) / (root(square * correction) + options.epsilon));
+  for_each_vec(n, [&](auto at) {
+    const Vec gradient = at.load(step);
+    const Vec square = blend_square(at.load(squares), beta, gradient);
+    at.store(squares, square);
+    at.store(step, alpha * at.load(mean) / (guarded_sqrt(square * correction) + options.epsilon));
   });
 }
 
 bool advance(Index n, double scale, const double* x, const double* step, double* to) {
-  Pack spoilt{};
-  by_packs(n, [&](auto pack) {
-    const Pack by = scale * pack.get(step);
-    const Pack zero = by * 0.;  // not a number where `by` is not finite
+  Vec spoilt{};
+  for_each_vec(n, [&](auto at) {
+    const Vec by = scale * at.load(step);
+    const Vec zero = by * 0.;  // not a number if `by` is not finite
     spoilt += zero;
-    pack.put(to, pack.get(x) + (zero == Pack{} ? by : Pack{}));
+    at.store(to, at.load(x) + (zero == Vec{} ? by : Vec{}));
   });
-  return detail::add_up(spoilt) == 0;
+  return detail::reduce_sum(spoilt) == 0;
 }
 
 }  // namespace magva::rule

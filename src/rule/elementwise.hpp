@@ -26,7 +26,7 @@ void adadelta_stable_step(Index n, const RuleOptions& options, const double* g, 
 void adam_step(Index n, const RuleOptions& options, double mean_power, double square_power,
                const double* mean, double* squares, double* step);
 
-/// to = x + scale step, where that is finite, else x. True where all of it was. `to` may be x or step.
+/// to = x + scale step, where that is finite, else x. True if all of it was. `to` may be x or step.
 bool advance(Index n, double scale, const double* x, const double* step, double* to);
 
 }  // namespace magva::rule

@@ -13,7 +13,7 @@ namespace magva {
 namespace {
 
 constexpr Index kRows = 2400;  // more than the factors of one product of the logistic likelihood
-constexpr Index kDraws = detail::kWidth<detail::Pack>;
+constexpr Index kDraws = detail::kLanes<detail::Vec>;
 
 class AnyLikelihood : public ::testing::TestWithParam<std::shared_ptr<const Likelihood>> {
  protected:
