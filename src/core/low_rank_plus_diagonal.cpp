@@ -73,8 +73,9 @@ void LowRankPlusDiagonalView::times(ConstMatrixRef v, MatrixRef out, TallSkinny&
     for (Index j = 0; j < p(); ++j) inner.row(j) *= column_scale(j) * column_scale(j);
     sweep(m(), kernel.workers(), [&](Range r, Index) {
       const auto variance = residual_.segment(r.begin, r.size()).array().square();
-      to.middleRows(r.begin, r.size()).array() =
-          from.middleRows(r.begin, r.size()).array().colwise() * variance;
+      for (Index j = 0; j < count; ++j)  // colwise() would allocate a copy of the variances
+        to.col(j).segment(r.begin, r.size()).array() =
+            from.col(j).segment(r.begin, r.size()).array() * variance;
       if (p() > 0) detail::multiply(1, panel(factors_, r), inner, 1, mutable_panel(to, r));
     });
   });
@@ -91,8 +92,9 @@ void LowRankPlusDiagonalView::correct(ConstMatrixRef v, MatrixRef out, TallSkinn
     sum.start(p(), count);
     sweep(m(), kernel.workers(), [&](Range r, Index task) {
       const auto residual = residual_.segment(r.begin, r.size()).array();
-      to.middleRows(r.begin, r.size()).array() =
-          from.middleRows(r.begin, r.size()).array().colwise() * row_scale(residual);
+      for (Index j = 0; j < count; ++j)
+        to.col(j).segment(r.begin, r.size()).array() =
+            from.col(j).segment(r.begin, r.size()).array() * row_scale(residual);
       if (p() > 0) sum.add(panel(factors_, r), panel(to, r), task);
     });
     if (p() == 0) return;

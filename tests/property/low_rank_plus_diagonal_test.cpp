@@ -148,7 +148,9 @@ TEST(LowRankPlusDiagonal, KeepsDigitsWhereResidualsNearlyVanish) {
   c.residual.head(3).setConstant(1e-5);
   const LowRankPlusDiagonal sigma(c.factors, c.residual);
   const Matrix v = test::random_matrix(30, 2, 10);
-  EXPECT_LT(distance(sigma.times(sigma.solve(v)), v), 1e-5);
+  // The capacitance matrix has a condition number of about 1e10: of 16 digits 6 are left, less what 30 sums
+  // lose.
+  EXPECT_LT(distance(sigma.times(sigma.solve(v)), v), 1e-4);
   const Vector by_columns = sigma.solve(Matrix::Identity(30, 30)).diagonal();
   EXPECT_LT(((sigma.inverse_diagonal() - by_columns).array() / by_columns.array()).abs().maxCoeff(), 1e-5);
 }
