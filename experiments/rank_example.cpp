@@ -41,7 +41,7 @@ std::string describe(const RankExample& e) {
   return fmt::format(
       "B = (1 0; 2 1), the printed gradient and a step of .01 give ({:.2f} {:.2f}; {:.2f} {:.2f}): the "
       "smallest singular "
-      "value falls from {:.2f} to {:.1g}, so the arithmetic is right. The example needs a gradient that "
+      "value falls from {:.2f} to {:.2f}, so the arithmetic is right. The example needs a gradient that "
       "cancels a column "
       "exactly: one that is a thousandth larger leaves {:.1g}. Nor does it harm the fit by itself: with d2 = "
       ".1 the "

@@ -295,7 +295,7 @@ Claim rank_deficiency() {
   const RankExample e = rank_example();
   return {
       "A Euclidean step can make B rank-deficient, a step on a manifold cannot (section 2.1)",
-      fmt::format("smallest singular value {:.2f} before, {:.1g} after; {:.1g} with a gradient a thousandth "
+      fmt::format("smallest singular value {:.2f} before, {:.2f} after; {:.1g} with a gradient a thousandth "
                   "larger; on "
                   "Stiefel {:.2f}",
                   e.smallest_before, e.smallest_after, e.smallest_nearby, e.smallest_on_stiefel),
