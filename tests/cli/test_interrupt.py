@@ -143,7 +143,7 @@ class Prompt(Case):
             self.succeeds("fit", "wide.csv", "--response", "y", "--time-limit", limit, "--out", "fit", codes=(NOT_TRUSTED,))
             record = self.record()
             self.assertEqual(record["stopped"], "time limit")
-            self.assertIn("seconds were over during the", record["evidence"])
+            self.assertIn("seconds were over during the", record["stop_detail"])
             self.assertLess(record["seconds"], limit + self.ALLOWED)
 
     def test_ctrl_c(self):
