@@ -129,8 +129,9 @@ TEST(RankChoice, TakesAsManyFactorsAsPay) {
   const QuadraticFitter fitter(covariance.llt().solve(Matrix::Identity(kSize, kSize)));
   const RankChoice choice = choose_rank(fitter, kSize);
   EXPECT_EQ(choice.rank, kFactors);
+  // A run that gains less than 1e-3 nats ends the search for each rank.
   for (std::size_t i = 1; i < choice.path.size(); ++i)
-    EXPECT_GE(choice.path[i].gain, choice.path[i - 1].gain - 1e-3);  // to which a quadratic is fitted
+    EXPECT_GE(choice.path[i].gain, choice.path[i - 1].gain - 1e-3);
   EXPECT_EQ(choose_rank(fitter, kFullRankDimension).rank, kFullRankDimension);
 }
 
