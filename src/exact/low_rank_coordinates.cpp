@@ -24,9 +24,7 @@ LowRankCoordinates::LowRankCoordinates(Vector centre, Vector conditional_sd,
       p_(rank),
       centre_(std::move(centre)),
       scale_(std::move(conditional_sd)),
-      kernel_(m_, std::max<Index>(1, rank), workers),
-      tangent_(m_, rank),
-      at_(m_, rank) {
+      kernel_(m_, std::max<Index>(1, rank), workers) {
   if (curvature) root_ = Eigen::LLT<Matrix>(*curvature).matrixU().solve(Matrix::Identity(m_, m_));
 }
 
@@ -81,19 +79,18 @@ Vector LowRankCoordinates::gradient(ConstVectorRef x, const LowRankPoint& point,
 
 void LowRankCoordinates::project(ConstVectorRef x, VectorRef v) {
   if (p_ == 0) return;
-  at_ = x.segment(m_, m_ * p_).reshaped(m_, p_);
-  tangent_ = v.segment(m_, m_ * p_).reshaped(m_, p_);
-  Stiefel().project(at_, tangent_, tangent_, kernel_);
-  v.segment(m_, m_ * p_) = tangent_.reshaped();
+  const Eigen::Map<const Matrix> at(x.data() + m_, m_, p_);
+  Eigen::Map<Matrix> tangent(v.data() + m_, m_, p_);
+  Stiefel().project(at, tangent, tangent, kernel_);
 }
 
 Vector LowRankCoordinates::retract(ConstVectorRef x, ConstVectorRef step) {
   Vector to = x + step;
   if (p_ == 0) return to;
-  at_ = x.segment(m_, m_ * p_).reshaped(m_, p_);
-  tangent_ = step.segment(m_, m_ * p_).reshaped(m_, p_);
-  Stiefel().retract(at_, tangent_, at_, kernel_);
-  to.segment(m_, m_ * p_) = at_.reshaped();
+  const Eigen::Map<const Matrix> at(x.data() + m_, m_, p_);
+  const Eigen::Map<const Matrix> tangent(step.data() + m_, m_, p_);
+  Eigen::Map<Matrix> out(to.data() + m_, m_, p_);
+  Stiefel().retract(at, tangent, out, kernel_);
   return to;
 }
 

@@ -45,7 +45,6 @@ class LowRankCoordinates {
   Vector scale_;                // c
   std::optional<Matrix> root_;  // R, upper triangular
   TallSkinny kernel_;
-  Matrix tangent_, at_;
 };
 
 }  // namespace magva

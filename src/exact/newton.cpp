@@ -98,11 +98,8 @@ FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObse
     stop.predicted_gain = predicted_gain(point, curvature, llt, step);
     stop.gradient_norm = (point.root.transpose() * point.at.gradient).norm();
     stop.converged = stop.predicted_gain < kExactTolerance;
-    if (stop.converged) break;
-    if (!go_on(elbo.passes(), point.at.elbo)) {
-      stop.interrupted = true;
-      break;
-    }
+    stop.interrupted = !go_on(elbo.passes(), point.at.elbo) && !stop.converged;
+    if (stop.converged || stop.interrupted) break;
     NewtonPoint next =
         evaluate(elbo, point.mean + share * step, (1 - share) * point.precision + share * curvature);
     if (next.at.elbo >= point.at.elbo + kSufficient * share * stop.predicted_gain) {

@@ -22,12 +22,14 @@ struct AscentState {
   double value = 0;
 };
 
-struct TransportedPair {
+/// A step and the change of the negative gradient, both in the tangent space of the step's end.
+struct CurvaturePair {
   Vector step;
-  Vector change;  // of the negative gradient
+  Vector change;
+  double inverse_curvature;
 };
 
-class TransportedMemory {
+class PairMemory {
  public:
   bool empty() const { return pairs_.empty(); }
   void clear() { pairs_.clear(); }
@@ -37,37 +39,26 @@ class TransportedMemory {
     Vector out = gradient;
     std::vector<double> alpha(pairs_.size());
     for (std::size_t i = pairs_.size(); i-- > 0;) {
-      alpha[i] = pairs_[i].step.dot(out) / pairs_[i].step.dot(pairs_[i].change);
+      alpha[i] = pairs_[i].inverse_curvature * pairs_[i].step.dot(out);
       out -= alpha[i] * pairs_[i].change;
     }
-    if (!pairs_.empty())
-      out *= pairs_.back().step.dot(pairs_.back().change) / pairs_.back().change.squaredNorm();
+    if (!pairs_.empty()) out /= pairs_.back().inverse_curvature * pairs_.back().change.squaredNorm();
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      const double beta = pairs_[i].change.dot(out) / pairs_[i].step.dot(pairs_[i].change);
+      const double beta = pairs_[i].inverse_curvature * pairs_[i].change.dot(out);
       out += (alpha[i] - beta) * pairs_[i].step;
     }
     return out;
   }
 
-  void transport(RiemannianObjective& objective, const Vector& to) {
-    std::erase_if(pairs_, [&](TransportedPair& pair) {
-      objective.project(to, pair.step);
-      objective.project(to, pair.change);
-      return !usable(pair);
-    });
-  }
-
-  void add(TransportedPair pair) {
-    if (!usable(pair)) return;
-    pairs_.push_back(std::move(pair));
+  void add(Vector step, Vector change) {
+    const double curvature = step.dot(change);
+    if (!(curvature > kPairCurvature * step.norm() * change.norm())) return;
+    pairs_.push_back({std::move(step), std::move(change), 1 / curvature});
     if (pairs_.size() > kMemory) pairs_.pop_front();
   }
 
  private:
-  static bool usable(const TransportedPair& pair) {
-    return pair.step.dot(pair.change) > kPairCurvature * pair.step.norm() * pair.change.norm();
-  }
-  std::deque<TransportedPair> pairs_;
+  std::deque<CurvaturePair> pairs_;
 };
 
 /// Bisection for the weak Wolfe conditions (Lewis and Overton 2013); a value of -infinity is one more point
@@ -102,7 +93,7 @@ Ascent ascend(RiemannianObjective& objective, Vector start, double tolerance, in
   AscentState at{std::move(start), Vector(), 0};
   at.value = objective.evaluate(at.x, at.gradient);
   ExactStop stop;
-  TransportedMemory memory;
+  PairMemory memory;
   std::deque<double> recent{at.value};
   for (; stop.iterations < max_iterations; ++stop.iterations) {
     Vector direction = memory.direction(at.gradient);
@@ -128,12 +119,12 @@ Ascent ascend(RiemannianObjective& objective, Vector start, double tolerance, in
       memory.clear();
       continue;
     }
-    TransportedPair pair{length * direction, at.gradient};
-    objective.project(next.x, pair.step);
-    objective.project(next.x, pair.change);
-    pair.change -= next.gradient;
-    memory.transport(objective, next.x);
-    memory.add(std::move(pair));
+    Vector step = length * direction;
+    Vector change = std::move(at.gradient);
+    objective.project(next.x, step);
+    objective.project(next.x, change);
+    change -= next.gradient;
+    memory.add(std::move(step), std::move(change));
     at = std::move(next);
     recent.push_back(at.value);
     if (recent.size() > kWindow + 1) recent.pop_front();

@@ -1,6 +1,8 @@
 #pragma once
-// L-BFGS on a product of Euclidean spaces and manifolds: pairs of steps and gradient changes are transported
-// by projection into the tangent space of every new point.
+// L-BFGS on a product of Euclidean spaces and manifolds. A step and its gradient are transported by
+// projection into the tangent space of the step's end, where the new gradient is. Older pairs stay as they
+// are in the embedding space, and the direction made of them is projected: transporting all in every
+// iteration took as many iterations and half the time of a fit with thousands of parameters.
 #include <functional>
 
 #include "exact/newton.hpp"
