@@ -81,8 +81,10 @@ double seconds_per_evaluation(const Model& model, FitterOptions options) {
   return seconds / static_cast<double>(evaluations);
 }
 
-DefaultFit default_fit(const Model& model, std::optional<Index> rank, std::uint64_t seed) {
+DefaultFit default_fit(const Model& model, std::optional<Index> rank, std::uint64_t seed,
+                       std::int64_t max_evaluations) {
   FitOptions options;
+  options.max_evaluations = max_evaluations;
   options.rank = rank;
   options.seed = seed;
   options.threads = 1;

@@ -58,7 +58,8 @@ struct DefaultFit {
   double seconds;      ///< of one processor core
   std::string detail;  ///< why it stopped
 };
-DefaultFit default_fit(const Model& model, std::optional<Index> rank, std::uint64_t seed);
+DefaultFit default_fit(const Model& model, std::optional<Index> rank, std::uint64_t seed,
+                       std::int64_t max_evaluations = 0);
 
 /// The share of the total variance, trace(Sigma), that the factors carry: near 0 if they have died.
 double factor_share(const Gaussian& posterior);

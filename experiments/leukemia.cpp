@@ -172,7 +172,8 @@ Json Leukemia::run_default(Standardisation standardisation) const {
   LeukemiaVariant variant = variants().front();
   variant.standardisation = standardisation;
   const Regression regression = model(variant);
-  const DefaultFit fit = default_fit(regression, std::nullopt, settings_.seed);
+  // Enough to converge with the paper's iterations; with few, the default is as brief as the rest.
+  const DefaultFit fit = default_fit(regression, std::nullopt, settings_.seed, 50 * settings_.iterations);
   Json out = wrong_samples(regression, variant.form, samples(standardisation), fit.posterior, settings_.seed);
   out["elbo"] = fit.elbo;
   out["log_tau"] = fit.posterior.mean()(fit.posterior.dimension() - 1);
