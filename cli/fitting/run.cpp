@@ -76,7 +76,7 @@ class Watch {
   /// Of the trace, before it is thinned out.
   std::int64_t most_rows(const FitTask& task, const FitOptions& options) const {
     if (options.algorithm1) return most_iterations_;
-    if (task.source.model().expectations() != nullptr) return kExactIterations;
+    if (task.source.model->expectations() != nullptr) return kExactIterations;
     return most_gradients_ / kFewestDraws + 1;
   }
 
