@@ -49,7 +49,7 @@ class Watch {
       : task_(task),
         most_iterations_(options.max_iterations.value_or(kAlgorithm1Iterations)),
         most_gradients_(most_gradients(task, options)),
-        trace_(options.algorithm1 ? most_iterations_ : most_gradients_ / kFewestDraws + 1) {}
+        trace_(most_rows(task, options)) {}
 
   bool operator()(const FitView& view) {
     const bool iterations = view.phase == Phase::kIterations;
@@ -71,6 +71,14 @@ class Watch {
  private:
   static constexpr std::int64_t kAlgorithm1Iterations = 5000;
   static constexpr std::int64_t kMinibatchIterations = 1000;
+  static constexpr std::int64_t kExactIterations = 10'000;
+
+  /// Of the trace, before it is thinned out.
+  std::int64_t most_rows(const FitTask& task, const FitOptions& options) const {
+    if (options.algorithm1) return most_iterations_;
+    if (task.source.model->expectations() != nullptr) return kExactIterations;
+    return most_gradients_ / kFewestDraws + 1;
+  }
 
   /// On minibatches those of the passes and the refinement: the sample's fit is little beside them where data
   /// are large.
