@@ -82,14 +82,15 @@ double seconds_per_evaluation(const Model& model, FitterOptions options) {
 }
 
 DefaultFit default_fit(const Model& model, std::optional<Index> rank, std::uint64_t seed,
-                       std::int64_t max_evaluations) {
+                       std::int64_t max_evaluations, const StopFlag& stop) {
   FitOptions options;
   options.max_evaluations = max_evaluations;
   options.rank = rank;
   options.seed = seed;
   options.threads = 1;
   const double started = thread_seconds();
-  FitResult result = fit(model, options);
+  FitResult result = fit(model, options, {[&](const FitView&) { return !stop(); }});
+  if (stop()) throw Interrupted();
   return {std::move(result.posterior), result.elbo, thread_seconds() - started,
           std::move(result.stop_detail)};
 }

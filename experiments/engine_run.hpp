@@ -58,8 +58,9 @@ struct DefaultFit {
   double seconds;      ///< of one processor core
   std::string detail;  ///< why it stopped
 };
+/// `max_evaluations` as in FitOptions. Throws Interrupted if it was asked to stop.
 DefaultFit default_fit(const Model& model, std::optional<Index> rank, std::uint64_t seed,
-                       std::int64_t max_evaluations = 0);
+                       std::int64_t max_evaluations, const StopFlag& stop);
 
 /// The share of the total variance, trace(Sigma), that the factors carry: near 0 if they have died.
 double factor_share(const Gaussian& posterior);

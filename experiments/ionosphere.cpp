@@ -169,7 +169,7 @@ std::vector<Run> Ionosphere::runs() const {
                      iterations + static_cast<double>(settings_.scoring_draws)});
   for (Index r = 0; r < settings_.repetitions; ++r)
     all.push_back({printed_key(r), [this, r](const StopFlag&) { return run_printed(r); }, 3 * iterations});
-  all.push_back({default_key(), [this](const StopFlag&) { return run_default(); }, 50'000});
+  all.push_back({default_key(), [this](const StopFlag& stop) { return run_default(stop); }, 50'000});
   return all;
 }
 
@@ -234,8 +234,8 @@ Json Ionosphere::run_curve(const Method& method, Index repetition, const StopFla
           {"curve", run.curve.elbo}};
 }
 
-Json Ionosphere::run_default() const {
-  const DefaultFit fit = default_fit(whole_, settings_.rank, settings_.seed);
+Json Ionosphere::run_default(const StopFlag& stop) const {
+  const DefaultFit fit = default_fit(whole_, settings_.rank, settings_.seed, 0, stop);
   return {{"elbo", fit.elbo}, {"seconds", fit.seconds}};
 }
 

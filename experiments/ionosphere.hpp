@@ -72,7 +72,7 @@ class Ionosphere final : public Experiment {
   Json run_errors(const Method& method, Cuts cuts, const Split& split, const StopFlag& stop) const;
   Vector posterior_mean(const Method& method, const FoldDesign& fold, const StopFlag& stop) const;
   Json run_curve(const Method& method, Index repetition, const StopFlag& stop) const;
-  Json run_default() const;
+  Json run_default(const StopFlag& stop) const;
   Json run_printed(Index repetition) const;
 
   IonosphereSettings settings_;

@@ -32,6 +32,8 @@ struct LeukemiaSettings {
   std::int64_t window = 50;
   Index predictive_draws = 300;
   Index scoring_draws = 100;
+  /// The data to which magva's default is fitted, too, which takes minutes.
+  std::vector<Standardisation> default_fits{Standardisation::all_samples};
 };
 
 /// 38 training and 34 test samples, standardised as in the LIBSVM collection; the intercept is the first
@@ -75,7 +77,7 @@ class Leukemia final : public Experiment {
   Regression model(const LeukemiaVariant& variant) const;
   Json run_fit(const LeukemiaVariant& variant, const Method& method, Index repetition,
                const StopFlag& stop) const;
-  Json run_default(Standardisation standardisation) const;
+  Json run_default(Standardisation standardisation, const StopFlag& stop) const;
   /// The samples that a fit calls by the wrong name, numbered from 1.
   Json wrong_samples(const Regression& model, HorseshoeForm form, const Samples& samples,
                      const Gaussian& posterior, std::uint64_t seed) const;

@@ -162,8 +162,7 @@ report::Table default_table(const LeukemiaResults& results) {
                        {"seconds", "Seconds"},
                        {"detail", "Why it stopped", false}},
                       {}};
-  for (const Standardisation standardisation :
-       {Standardisation::all_samples, Standardisation::training_samples}) {
+  for (const Standardisation standardisation : results.settings().default_fits) {
     const Json& run = results.default_run(standardisation);
     table.rows.push_back(
         {standardisation == Standardisation::all_samples ? "all 72 samples" : "38 training samples",
