@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "magva/regression.hpp"
+#include "models/prior.hpp"
 
 namespace magva::bench {
 

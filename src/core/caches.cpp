@@ -59,7 +59,8 @@ CacheSizes read() {
   CacheSizes sizes{};
   sizes.first = within(size_of(1), 32 * kKilobyte, 16 * kKilobyte, 256 * kKilobyte);
   sizes.second = within(size_of(2), 512 * kKilobyte, 128 * kKilobyte, 16 * kMegabyte);
-  sizes.last = within(size_of(3), sizes.second, sizes.second, 1024 * kMegabyte);
+  // A last level that many cores share, some of them other machines' in a data centre, is not one core's.
+  sizes.last = within(size_of(3), sizes.second, sizes.second, 32 * sizes.second);
   return sizes;
 }
 

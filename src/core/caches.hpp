@@ -8,7 +8,7 @@ namespace magva::detail {
 struct CacheSizes {
   Index first;   ///< bytes of a core's first level
   Index second;  ///< bytes of a core's second level
-  Index last;    ///< bytes of the last level, which cores may share
+  Index last;    ///< bytes that a core may count on in the last level, which others share
 };
 
 /// Of this machine: from the C library, else from /sys, else what processors have had for a decade at least.
