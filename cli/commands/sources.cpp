@@ -119,15 +119,19 @@ source::ModelSource design_file_source(const Values& values) {
 source::ModelSource table_source(const Values& values) {
   if (values.given("data") || values.given("generated-quantities"))
     throw UsageError("--data and --generated-quantities belong to Stan models; a table is given as FILE");
-  const source::RegressionOptions options = regression_options(values);
   const std::string& file = values.arguments.at(0);
-  source::ModelSource source = source::make_table_source(table::read_table(file, read_options(values)),
-                                                         design_options(values), options);
+  source::ModelSource source =
+      make_source(values, [&] { return table::read_table(file, read_options(values)); });
   source.data.file = file;  // messages call "-" standard input, records do not
   return source;
 }
 
 }  // namespace
+
+source::ModelSource make_source(const Values& values, const std::function<table::Table()>& read) {
+  const source::RegressionOptions options = regression_options(values);
+  return source::make_table_source(read(), design_options(values), options);
+}
 
 table::ReadOptions read_options(const Values& values) {
   table::ReadOptions options;
@@ -146,6 +150,8 @@ table::MissingPolicy missing_policy(const Values& values) {
 }
 
 source::ModelSource make_source(const Values& values) {
+  if (values.arguments.empty())
+    throw UsageError("the data of the fit were in memory, not in a file: name a file with the same data");
   const std::string& file = values.arguments.at(0);
   if (source::is_stan_file(file)) return stan_source(values);
   return design_file::is_design_file(file) ? design_file_source(values) : table_source(values);
@@ -180,6 +186,7 @@ Values recorded_values(const results::FitRecord& record) {
 
 std::shared_ptr<const source::Reporter> make_reporter(const results::StoredFit& fit) {
   if (fit.spec) return source::make_reporter(*fit.spec);
+  if (fit.record.arguments.empty()) return source::make_coordinate_reporter(fit.names);
   return make_source(recorded_values(fit.record)).reporter;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // From the options of a command to those of the libraries: how tables are read and encoded, and what is
 // fitted to them.
+#include <functional>
 #include <memory>
 
 #include "magva/fit_folder.hpp"
@@ -14,6 +15,8 @@ table::MissingPolicy missing_policy(const options::Values& values);
 
 /// Reads the model and data that the options of `magva fit` name. Throws UsageError, DataError or IoError.
 source::ModelSource make_source(const options::Values& values);
+/// The same for a table, which is read once the options have been found valid.
+source::ModelSource make_source(const options::Values& values, const std::function<table::Table()>& read);
 
 /// What `magva convert` does.
 source::ConvertOptions convert_options(const options::Values& values);

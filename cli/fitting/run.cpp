@@ -29,19 +29,6 @@ std::optional<Index> rank(const options::Values& values, Index dimension) {
   return values.integer("rank");
 }
 
-FitOptions fit_options(const options::Values& values, Index dimension) {
-  FitOptions options;
-  options.rank = rank(values, dimension);
-  options.seed = static_cast<std::uint64_t>(values.integer("seed"));
-  options.threads = static_cast<int>(values.integer("threads"));
-  if (values.given("time-limit")) options.time_limit = values.number("time-limit");
-  if (values.given("iterations")) options.max_iterations = values.integer("iterations");
-  if (values.given("evaluations")) options.max_evaluations = values.integer("evaluations");
-  options.starts = static_cast<int>(values.integer("starts"));
-  if (values.given("rule")) options.algorithm1 = algorithm1_options(values);
-  return options;
-}
-
 /// Shows progress, keeps the trace, and passes on Ctrl-C.
 class Watch {
  public:
@@ -112,6 +99,19 @@ CheckpointOptions checkpoint_options(const FitTask& task, Watch& watch) {
 }
 
 }  // namespace
+
+FitOptions fit_options(const options::Values& values, Index dimension) {
+  FitOptions options;
+  options.rank = rank(values, dimension);
+  options.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  options.threads = static_cast<int>(values.integer("threads"));
+  if (values.given("time-limit")) options.time_limit = values.number("time-limit");
+  if (values.given("iterations")) options.max_iterations = values.integer("iterations");
+  if (values.given("evaluations")) options.max_evaluations = values.integer("evaluations");
+  options.starts = static_cast<int>(values.integer("starts"));
+  if (values.given("rule")) options.algorithm1 = algorithm1_options(values);
+  return options;
+}
 
 std::vector<std::string> invalid_options(const options::Values& values, Index dimension) {
   auto found = fit_options(values, dimension).validate(dimension);

@@ -25,6 +25,9 @@ struct FitOutcome {
   results::Trace trace;
 };
 
+/// The options of the library, for a model of this dimension.
+FitOptions fit_options(const options::Values& values, Index dimension);
+
 /// Every invalid option, for a model of this dimension, before anything is written.
 std::vector<std::string> invalid_options(const options::Values& values, Index dimension);
 

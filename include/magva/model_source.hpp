@@ -138,6 +138,8 @@ FitResult fit(const ModelSource& source, FitOptions options = {},
 
 /// The reporter of a stored regression: no data are read.
 std::unique_ptr<Reporter> make_reporter(const ModelSpec& spec);
+/// Reports theta itself, under these names.
+std::unique_ptr<Reporter> make_coordinate_reporter(std::vector<std::string> names);
 
 /// How the rows of a table become a design file.
 struct ConvertOptions {
