@@ -1,0 +1,114 @@
+#pragma once
+// Regressions with group effects (multilevel, mixed or hierarchical models): y ~ family(X beta + Z u +
+// offset), the effects u of each group normal with unknown standard deviations and correlations.
+//
+// A joint Gaussian of variance components and the effects they govern is poor. So the effects are integrated
+// out: in closed form if the response is gaussian, by adaptive Gauss-Hermite quadrature if groups are nested,
+// and by Laplace's method otherwise. A smooth posterior of few parameters remains, which fit() approximates;
+// everything else is drawn given these.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "magva/fit.hpp"
+#include "magva/model.hpp"
+#include "magva/regression.hpp"
+
+namespace magva {
+
+class ResponseFamily;
+
+/// (effects | group) of a formula: the group of each row, and what the group's effects multiply there.
+struct GroupTerm {
+  std::string name;                  ///< of the grouping factor, such as "school"
+  std::vector<std::string> levels;   ///< its groups
+  std::vector<std::int32_t> group;   ///< of each row, an index into `levels`
+  RowMatrix z;                       ///< a column for each effect; no columns: an intercept alone
+  std::vector<std::string> effects;  ///< names of the columns; empty: "Intercept"
+  bool correlated = true;            ///< false: effects of one group are independent, (x || g)
+
+  Index level_count() const { return static_cast<Index>(levels.size()); }
+  Index effect_count() const { return z.cols() > 0 ? z.cols() : 1; }
+  std::string effect_name(Index k) const {
+    return effects.empty() ? "Intercept" : effects[static_cast<std::size_t>(k)];
+  }
+};
+
+struct MixedData {
+  Design design;  ///< of the coefficients, which may have no column
+  Vector response;
+  Vector trials;                   ///< of a binomial response; empty: 1 each
+  Vector status;                   ///< of a censored response: 1 if the event was seen; empty: all seen
+  Vector offset;                   ///< empty: none
+  Vector weights;                  ///< empty: every row counts once
+  std::vector<GroupTerm> terms;    ///< terms with the same grouping factor are independent of each other
+  std::vector<std::string> names;  ///< of the coefficients; empty: beta[1], beta[2], ...
+};
+
+struct MixedPriors {
+  Vector location;            ///< of each coefficient
+  Vector scale;               ///< of each coefficient
+  Vector degrees_of_freedom;  ///< of each coefficient: Student-t; infinite, or an empty vector: normal
+  /// Of the sds, half-Student-t with 3 degrees of freedom: a scale for each effect of each term.
+  std::vector<Vector> sd_scale;
+  double lkj = 1;         ///< the correlations of a term have the LKJ prior with this shape
+  double sigma_rate = 1;  ///< of a gaussian response: sigma ~ exponential(rate)
+};
+
+/// How the group effects were integrated out.
+enum class MixedMethod { closed_form, quadrature, laplace };
+const char* to_string(MixedMethod method);
+
+/// Draws from the posterior of a mixed model, one column per draw.
+struct MixedDraws {
+  Matrix population;  ///< coefficients, the family's own parameters, sds, correlations: population_names()
+  std::vector<Matrix> effects;  ///< of each term: row level * effect_count + effect
+};
+
+/// A mixed model: the posterior of the parameters that are left, and the way back to all others.
+class MixedModel {
+ public:
+  virtual ~MixedModel() = default;
+
+  /// The log posterior density of the parameters that are left, all unconstrained: coefficients as far as
+  /// they are not integrated out, logarithms of the family's own parameters and of sds, coordinates of
+  /// correlations.
+  virtual const Model& model() const = 0;
+  virtual MixedMethod method() const = 0;
+  /// Which way was taken, and why: a sentence.
+  virtual std::string describe() const = 0;
+
+  /// "x1", "sigma", "sd(school: Intercept)", "cor(school: Intercept, x1)".
+  virtual std::vector<std::string> population_names() const = 0;
+  /// "school[A]: Intercept", in the order of MixedDraws::effects.
+  virtual std::vector<std::string> effect_names(std::size_t term) const = 0;
+  virtual std::size_t term_count() const = 0;
+
+  /// Draws of everything given draws of the parameters that are left. Each column has noise of its own, of
+  /// the seed and the column's number. Results do not depend on the number of workers.
+  virtual MixedDraws draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const = 0;
+  /// The same without the group effects.
+  virtual Matrix draw_population(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const = 0;
+};
+
+/// Chooses the way. `family` null: gaussian with the identity link. Throws DataError if the data do not fit
+/// together, UsageError if the priors do not.
+std::unique_ptr<const MixedModel> make_mixed(MixedData data, MixedPriors priors,
+                                             std::shared_ptr<const ResponseFamily> family = nullptr);
+
+/// A fit, and draws of the parameters that are left which importance resampling has brought nearer to the
+/// posterior.
+struct MixedPosterior {
+  FitResult fit;
+  Matrix theta;        ///< one column per draw
+  bool resampled;      ///< false: k-hat is too high, and theta are draws of the Gaussian
+  double khat;         ///< of the draws from which theta was resampled
+  std::string method;  ///< MixedModel::describe, and what became of the draws
+};
+
+/// Fits model.model() at full rank and resamples `draws` draws.
+MixedPosterior fit_mixed(const MixedModel& model, Index draws = 1000, FitOptions options = {},
+                         const std::vector<Observer>& observers = {});
+
+}  // namespace magva
