@@ -1,0 +1,152 @@
+// Counts: poisson and negative binomial, log link.
+#include "models/pointwise_family.hpp"
+
+namespace magva::detail {
+
+namespace {
+
+double start_of_log_mean(const ResponseRows& rows, ConstVectorRef weights) {
+  double sum = .5;
+  double total = .5;
+  for (Index i = 0; i < rows.rows; ++i) {
+    const double w = weights.size() == 0 ? 1.0 : weights(i);
+    sum += w * rows.response[i];
+    total += w;
+  }
+  return std::log(sum / total);
+}
+
+double simulate_poisson(double rate, std::mt19937_64& generator) {
+  if (!(rate > 0)) return 0;
+  // The counts are drawn as doubles: beyond 2^53 their spread is below their spacing.
+  if (!(rate < 9e15)) return rate;
+  return static_cast<double>(std::poisson_distribution<long long>(rate)(generator));
+}
+
+class PoissonFamily final : public PointwiseFamily<PoissonFamily> {
+ public:
+  PoissonFamily() : PointwiseFamily(Distribution::poisson, Link::log, {}) {}
+
+  struct Own {};
+  Own prepare(const double*) const { return {}; }
+  double constant(const Row& row) const { return -log_gamma(row.y + 1); }
+
+  template <int kOrder>
+  PointDerivatives point(const Row& row, double eta, const Own&) const {
+    const double rate = std::exp(eta);
+    PointDerivatives out;
+    out.value = row.y * eta - rate;
+    out.by_eta = row.y - rate;
+    out.by_eta2 = -rate;
+    out.by_eta3 = -rate;
+    return out;
+  }
+
+  double eta_start(const ResponseRows& rows, ConstVectorRef weights) const override {
+    return start_of_log_mean(rows, weights);
+  }
+  bool log_concave() const override { return true; }
+  double mean(double eta, const double*, double) const override { return std::exp(eta); }
+  double variance(double eta, const double*, double) const override { return std::exp(eta); }
+  double cdf(double y, double eta, const double*, double) const override {
+    return y < 0 ? 0 : Eigen::numext::igammac(std::floor(y) + 1, std::exp(eta));
+  }
+  double simulate(double eta, const double*, double, std::mt19937_64& generator) const override {
+    return simulate_poisson(std::exp(eta), generator);
+  }
+};
+
+/// log Gamma(shape + y) - log Gamma(shape) and its derivatives by the shape. Short sums are faster than the
+/// functions' differences, and keep their digits where the shape is large.
+struct RisingFactorial {
+  double log, first, second;
+};
+
+template <int kOrder>
+RisingFactorial rising_factorial(double shape, double y) {
+  constexpr double kMostTerms = 24;
+  RisingFactorial out{0, 0, 0};
+  if (y <= kMostTerms) {
+    double product = 1;
+    for (double k = 0; k < y; ++k) {
+      product *= shape + k;
+      if (product > 1e250) {
+        out.log += std::log(product);
+        product = 1;
+      }
+      if constexpr (kOrder >= 1) out.first += 1 / (shape + k);
+      if constexpr (kOrder >= 2) out.second -= 1 / ((shape + k) * (shape + k));
+    }
+    out.log += std::log(product);
+    return out;
+  }
+  out.log = log_gamma(shape + y) - log_gamma(shape);
+  if constexpr (kOrder >= 1) out.first = digamma(shape + y) - digamma(shape);
+  if constexpr (kOrder >= 2) out.second = trigamma(shape + y) - trigamma(shape);
+  return out;
+}
+
+/// With t = eta - log shape and p = 1 / (1 + exp(-t)), log p(y) = log rising factorial + y t -
+/// (y + shape) log(1 + exp(t)) - log y!.
+class NegativeBinomialFamily final : public PointwiseFamily<NegativeBinomialFamily> {
+ public:
+  explicit NegativeBinomialFamily(OwnParameters own)
+      : PointwiseFamily(Distribution::negative_binomial, Link::log, std::move(own)) {}
+
+  struct Own {
+    double log_shape, shape;
+  };
+  Own prepare(const double* own) const { return {own[0], std::exp(own[0])}; }
+  double constant(const Row& row) const { return -log_gamma(row.y + 1); }
+
+  template <int kOrder>
+  PointDerivatives point(const Row& row, double eta, const Own& own) const {
+    const double a = own.shape;
+    const double t = eta - own.log_shape;
+    const double softplus = log1p_exp(t);
+    const double total = row.y + a;
+    const RisingFactorial rising = rising_factorial<kOrder>(a, row.y);
+    PointDerivatives out;
+    out.value = rising.log + row.y * t - total * softplus;
+    if constexpr (kOrder == 0) return out;
+    const double p = inverse_logit(t);
+    out.by_eta = row.y - total * p;
+    out.by_own[0] = a * (rising.first - softplus) - out.by_eta;
+    if constexpr (kOrder >= 2) {
+      const double v = p * (1 - p);
+      out.by_eta2 = -total * v;
+      out.by_eta3 = -total * v * (1 - 2 * p);
+      out.by_eta_own[0] = total * v - a * p;
+      out.by_eta2_own[0] = total * v * (1 - 2 * p) - a * v;
+      out.by_own2[0] = a * (rising.first - softplus + a * rising.second + 2 * p) - total * v;
+    }
+    return out;
+  }
+
+  double eta_start(const ResponseRows& rows, ConstVectorRef weights) const override {
+    return start_of_log_mean(rows, weights);
+  }
+  bool log_concave() const override { return false; }
+  double mean(double eta, const double*, double) const override { return std::exp(eta); }
+  double variance(double eta, const double* own, double) const override {
+    const double mean = std::exp(eta);
+    return mean + mean * mean * std::exp(-own[0]);
+  }
+  double cdf(double y, double eta, const double* own, double) const override {
+    if (y < 0) return 0;
+    return Eigen::numext::betainc(std::exp(own[0]), std::floor(y) + 1, inverse_logit(own[0] - eta));
+  }
+  double simulate(double eta, const double* own, double, std::mt19937_64& generator) const override {
+    const double a = std::exp(own[0]);
+    return simulate_poisson(std::exp(eta) / a * std::gamma_distribution<double>(a)(generator), generator);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const ResponseFamily> poisson_family() { return std::make_shared<PoissonFamily>(); }
+std::shared_ptr<const ResponseFamily> negative_binomial_family(OwnParameters own) {
+  return std::make_shared<NegativeBinomialFamily>(std::move(own));
+}
+
+}  // namespace magva::detail

@@ -1,0 +1,252 @@
+// Response families row by row: densities and distribution functions against R's, derivatives against finite
+// differences, draws against mean, variance and distribution function.
+#include "magva/response_family.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "magva/error.hpp"
+
+namespace magva {
+namespace {
+
+struct FamilyCase {
+  const char* name;
+  Distribution family;
+  Link link;
+  double y, trials, status, eta;
+  std::array<double, 2> own;
+  double log_density;  // by the R command beside it
+};
+
+const FamilyCase kCases[] = {
+    // dnorm(1.3, .4, exp(-.3), log = TRUE)
+    {"gaussian", Distribution::gaussian, Link::identity, 1.3, 1, 1, .4, {-.3, 0}, -1.35689664736283},
+    // dt((1.3 - .4) / exp(-.3), exp(1.1), log = TRUE) + .3
+    {"student_t", Distribution::student_t, Link::identity, 1.3, 1, 1, .4, {-.3, 1.1}, -1.50089394784195},
+    // dbinom(3, 7, plogis(.4), log = TRUE)
+    {"logit", Distribution::binomial, Link::logit, 3, 7, 1, .4, {}, -1.63575870531025},
+    // dbinom(3, 7, pnorm(.4), log = TRUE)
+    {"probit", Distribution::binomial, Link::probit, 3, 7, 1, .4, {}, -1.97381724595222},
+    // dbinom(3, 7, 1 - exp(-exp(.4)), log = TRUE)
+    {"cloglog", Distribution::binomial, Link::cloglog, 3, 7, 1, .4, {}, -3.17647958567165},
+    // dpois(3, exp(.4), log = TRUE)
+    {"poisson", Distribution::poisson, Link::log, 3, 1, 1, .4, {}, -2.08358416686933},
+    // dnbinom(3, size = exp(.7), mu = exp(.4), log = TRUE)
+    {"negative_binomial",
+     Distribution::negative_binomial,
+     Link::log,
+     3,
+     1,
+     1,
+     .4,
+     {.7, 0},
+     -2.27824688722692},
+    // dnbinom(60, size = exp(.7), mu = exp(3.4), log = TRUE)
+    {"large_count", Distribution::negative_binomial, Link::log, 60, 1, 1, 3.4, {.7, 0}, -5.30907944410851},
+    // dgamma(1.3, exp(.7), exp(.7) / exp(.4), log = TRUE)
+    {"gamma", Distribution::gamma, Link::log, 1.3, 1, 1, .4, {.7, 0}, -0.890593399418742},
+    // dweibull(1.3, exp(.7), exp(.4), log = TRUE)
+    {"weibull", Distribution::weibull, Link::log, 1.3, 1, 1, .4, {.7, 0}, -0.597458531945402},
+    // pweibull(1.3, exp(.7), exp(.4), lower.tail = FALSE, log.p = TRUE)
+    {"weibull_censored", Distribution::weibull, Link::log, 1.3, 1, 0, .4, {.7, 0}, -0.75792993240463},
+    // dexp(1.3, exp(-.4), log = TRUE)
+    {"exponential", Distribution::exponential, Link::log, 1.3, 1, 1, .4, {}, -1.27141605984633},
+    // pexp(1.3, exp(-.4), lower.tail = FALSE, log.p = TRUE)
+    {"exponential_censored", Distribution::exponential, Link::log, 1.3, 1, 0, .4, {}, -0.871416059846331},
+};
+
+std::shared_ptr<const ResponseFamily> family_of(const FamilyCase& c) {
+  return make_response_family(c.family, c.link, default_own_parameters(c.family, Vector::LinSpaced(5, 1, 5)));
+}
+
+class ResponseFamilyTest : public ::testing::TestWithParam<FamilyCase> {
+ protected:
+  ResponseRows row() const { return {&GetParam().y, &GetParam().trials, &GetParam().status, 1}; }
+  PointDerivatives at(double eta, std::array<double, 2> own) const {
+    PointDerivatives out;
+    family_->derivatives(row(), &eta, own.data(), &out);
+    return out;
+  }
+  std::shared_ptr<const ResponseFamily> family_ = family_of(GetParam());
+};
+
+TEST_P(ResponseFamilyTest, DensityIsRs) {
+  double constant = 0;
+  double value = 0;
+  family_->constants(row(), &constant);
+  family_->log_density(row(), &GetParam().eta, GetParam().own.data(), &value);
+  EXPECT_NEAR(value + constant, GetParam().log_density, 2e-13);
+  EXPECT_TRUE(family_->validate(row()).empty());
+}
+
+// Central differences of the derivative one order below; their own error is h^2 times a fifth derivative.
+TEST_P(ResponseFamilyTest, DerivativesAreThoseOfFiniteDifferences) {
+  constexpr double kStep = 1e-5;
+  constexpr double kBound = 2e-8;
+  const auto own_count = static_cast<std::size_t>(family_->own_count());
+  for (const double shift : {0.0, -1.7, .9}) {
+    const double eta = GetParam().eta + shift;
+    const auto own = GetParam().own;
+    const PointDerivatives here = at(eta, own);
+    const PointDerivatives up = at(eta + kStep, own);
+    const PointDerivatives down = at(eta - kStep, own);
+    const auto slope = [&](double high, double low) { return (high - low) / (2 * kStep); };
+    const auto bound = [&](double value) { return kBound * (1 + std::abs(value)); };
+    EXPECT_NEAR(here.by_eta, slope(up.value, down.value), bound(here.by_eta));
+    EXPECT_NEAR(here.by_eta2, slope(up.by_eta, down.by_eta), bound(here.by_eta2));
+    EXPECT_NEAR(here.by_eta3, slope(up.by_eta2, down.by_eta2), bound(here.by_eta3));
+    for (std::size_t k = 0; k < own_count; ++k) {
+      auto high = own;
+      auto low = own;
+      high[k] += kStep;
+      low[k] -= kStep;
+      const PointDerivatives above = at(eta, high);
+      const PointDerivatives below = at(eta, low);
+      EXPECT_NEAR(here.by_own[k], slope(above.value, below.value), bound(here.by_own[k])) << k;
+      EXPECT_NEAR(here.by_eta_own[k], slope(above.by_eta, below.by_eta), bound(here.by_eta_own[k])) << k;
+      EXPECT_NEAR(here.by_eta2_own[k], slope(above.by_eta2, below.by_eta2), bound(here.by_eta2_own[k])) << k;
+      for (std::size_t j = 0; j <= k; ++j)
+        EXPECT_NEAR(here.by_own2[k + j], slope(above.by_own[j], below.by_own[j]), bound(here.by_own2[k + j]))
+            << k << j;
+    }
+  }
+}
+
+TEST_P(ResponseFamilyTest, FewerDerivativesAreTheSame) {
+  const PointDerivatives all = at(GetParam().eta, GetParam().own);
+  double value = 0;
+  double by_eta = 0;
+  std::array<double, 2> by_own{};
+  family_->slopes(row(), &GetParam().eta, GetParam().own.data(), &value, &by_eta, by_own.data());
+  EXPECT_DOUBLE_EQ(value, all.value);
+  EXPECT_DOUBLE_EQ(by_eta, all.by_eta);
+  for (std::size_t k = 0; k < static_cast<std::size_t>(family_->own_count()); ++k)
+    EXPECT_DOUBLE_EQ(by_own[k], all.by_own[k]);
+  family_->log_density(row(), &GetParam().eta, GetParam().own.data(), &value);
+  EXPECT_DOUBLE_EQ(value, all.value);
+}
+
+// Bounds are 5 standard errors of means over the draws; the fourth moments are the draws' own.
+TEST_P(ResponseFamilyTest, DrawsHaveTheMeanVarianceAndDistribution) {
+  constexpr int kDraws = 20000;
+  std::mt19937_64 generator(11);
+  auto own = GetParam().own;
+  if (GetParam().family == Distribution::student_t)
+    own[1] = 2.5;  // 12 degrees of freedom: fourth moments exist
+  Vector y(kDraws);
+  for (double& one : y) one = family_->simulate(GetParam().eta, own.data(), GetParam().trials, generator);
+  const double mean = family_->mean(GetParam().eta, own.data(), GetParam().trials);
+  const double variance = family_->variance(GetParam().eta, own.data(), GetParam().trials);
+  const double root = std::sqrt(static_cast<double>(kDraws));
+  EXPECT_NEAR(y.mean(), mean, 5 * std::sqrt(variance) / root);
+  const Vector square = (y.array() - mean).square();
+  const double fourth = (square.array() - variance).square().mean();
+  EXPECT_NEAR(square.mean(), variance, 5 * std::sqrt(fourth) / root);
+  const double p = family_->cdf(GetParam().y, GetParam().eta, own.data(), GetParam().trials);
+  const double below = (y.array() <= GetParam().y).cast<double>().mean();
+  EXPECT_NEAR(below, p, 5 * std::sqrt(p * (1 - p)) / root);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ResponseFamilyTest, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+struct CdfCase {
+  std::size_t row;  // of kCases
+  double cdf;
+};
+
+// pnorm, pt, pbinom, ppois, pnbinom, pgamma, pweibull, pexp with the arguments of the densities above.
+TEST(ResponseFamilies, DistributionFunctionsAreRs) {
+  const CdfCase cases[] = {{0, 0.887792719516364}, {1, 0.844398904691125},  {2, 0.292336001340778},
+                           {3, 0.191004871150323}, {4, 0.0497325685920211}, {5, 0.93537943559528},
+                           {6, 0.890542352238015}, {8, 0.519347490644621},  {9, 0.531364469164948},
+                           {11, 0.581641291370846}};
+  for (const CdfCase& c : cases) {
+    const FamilyCase& one = kCases[c.row];
+    EXPECT_NEAR(family_of(one)->cdf(one.y, one.eta, one.own.data(), one.trials), c.cdf, 1e-12) << one.name;
+  }
+}
+
+TEST(ResponseFamilies, FarOutThereIsNoOverflow) {
+  const double one = 1;
+  const double zero = 0;
+  PointDerivatives point;
+  for (const Link link : {Link::logit, Link::probit, Link::cloglog}) {
+    const auto family = make_response_family(Distribution::bernoulli, link, {});
+    for (const double eta : {-800.0, -60.0, -38.0, -36.0, 36.0, 60.0}) {
+      for (const double* y : {&one, &zero}) {
+        family->derivatives({y, nullptr, nullptr, 1}, &eta, nullptr, &point);
+        EXPECT_LE(point.value, 0) << to_string(link) << eta;
+        EXPECT_LE(point.by_eta2, 1e-12) << to_string(link) << eta;
+        EXPECT_TRUE(std::isfinite(point.by_eta3)) << to_string(link) << eta;
+      }
+    }
+  }
+  // pnorm(-40, log.p = TRUE)
+  const double eta = -40;
+  make_response_family(Distribution::bernoulli, Link::probit, {})
+      ->derivatives({&one, nullptr, nullptr, 1}, &eta, nullptr, &point);
+  EXPECT_NEAR(point.value, -804.608442013754, 1e-10);
+}
+
+TEST(ResponseFamilies, NamesLinksAndRowsThatCannotBeMeant) {
+  EXPECT_EQ(parse_distribution("negbinomial"), Distribution::negative_binomial);
+  EXPECT_EQ(parse_distribution("Gamma"), Distribution::gamma);
+  EXPECT_EQ(parse_distribution(to_string(Distribution::student_t)), Distribution::student_t);
+  EXPECT_THROW(parse_distribution("gaussan"), UsageError);
+  EXPECT_EQ(parse_link("probit"), Link::probit);
+  EXPECT_THROW(parse_link("cauchit"), UsageError);
+  EXPECT_THROW(check_link(Distribution::poisson, Link::logit), UsageError);
+  EXPECT_THROW(make_response_family(Distribution::gaussian, Link::identity, {}), UsageError);
+  EXPECT_THROW(make_response_family(Distribution::ordered, Link::logit, {}), UsageError);
+
+  const auto binomial = make_response_family(Distribution::binomial, Link::logit, {});
+  const double y[] = {1, 4};
+  const double trials[] = {2, 3};
+  const double status[] = {1, 0};
+  EXPECT_EQ(binomial->validate({y, trials, nullptr, 2}).front(),
+            "the response in row 2 is 4, but it must be a count of successes out of 3 trials for the family "
+            "binomial");
+  const auto poisson = make_response_family(Distribution::poisson, Link::log, {});
+  EXPECT_EQ(poisson->validate({y, nullptr, status, 2}).front(),
+            "row 2 is censored, but the family poisson takes no censored rows; use weibull or exponential");
+  const double negative[] = {-1};
+  EXPECT_EQ(make_response_family(Distribution::exponential, Link::log, {})
+                ->validate({negative, nullptr, nullptr, 1})
+                .front(),
+            "the response in row 1 is -1, but it must be positive for the family exponential");
+}
+
+// dexp(exp(.3), .5, log = TRUE) + .3; dgamma(exp(.3), 2, .1, log = TRUE) + .3;
+// dgamma(exp(-.3), .4, .3, log = TRUE) - .3; log(2) + dt(exp(.3) / 2.5, 3, log = TRUE) - log(2.5) + .3
+TEST(PositivePriors, DensitiesAreRsAndExpectationsHaveTheirDerivatives) {
+  const std::pair<PositivePrior, double> cases[] = {
+      {PositivePrior::exponential(.5), -1.06807658434795},
+      {PositivePrior::gamma(2, .1), -4.14015606674569},
+      {PositivePrior::inverse_gamma(.4, .3), -1.62051240563667},
+      {PositivePrior::half_student_t(3, 2.5), -1.10951830161401}};
+  for (const auto& [prior, expected] : cases) {
+    const LogScaleDensity here = prior.at(.3);
+    EXPECT_NEAR(here.value, expected, 1e-13) << prior.to_string();
+    constexpr double kStep = 1e-5;
+    EXPECT_NEAR(here.first, (prior.at(.3 + kStep).value - prior.at(.3 - kStep).value) / (2 * kStep), 1e-9);
+    EXPECT_NEAR(here.second, (prior.at(.3 + kStep).first - prior.at(.3 - kStep).first) / (2 * kStep), 1e-9);
+    EXPECT_NEAR(prior.at(prior.mode()).first, 0, 1e-12) << prior.to_string();
+
+    const NuisanceSums point = prior.expect({.3, 0});
+    EXPECT_NEAR(point.value, here.value, 1e-12);
+    EXPECT_NEAR(point.slope, here.first, 1e-12);
+    EXPECT_NEAR(point.curvature, -here.second, 1e-12);
+    const auto value = [&p = prior](double m, double v) { return p.expect({m, v}).value; };
+    const NuisanceSums wide = prior.expect({.3, .4});
+    EXPECT_NEAR(wide.slope, (value(.3 + kStep, .4) - value(.3 - kStep, .4)) / (2 * kStep), 1e-8);
+    EXPECT_NEAR(wide.curvature, -(value(.3, .4 + kStep) - value(.3, .4 - kStep)) / kStep, 1e-8);
+  }
+  EXPECT_THROW(PositivePrior::exponential(0), UsageError);
+  EXPECT_EQ(PositivePrior::exponential(.5).to_string(), "exponential(0.5)");
+}
+
+}  // namespace
+}  // namespace magva
