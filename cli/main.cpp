@@ -11,6 +11,7 @@
 #include "commands/commands.hpp"
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
+#include "magva/formula.hpp"
 #include "magva/version.hpp"
 #include "options/help.hpp"
 #include "options/parse.hpp"
@@ -61,6 +62,10 @@ int main(int argc, char** argv) {
     const int code = run_program({argv + 1, argv + argc});
     terminal::flush_output();
     return code;
+  } catch (const formula::FormulaError& error) {
+    fail(kUsage, error.what());
+    fmt::print(stderr, "{}\n", error.pointer());
+    return kUsage;
   } catch (const UsageError& error) {
     return fail(kUsage, error.what());
   } catch (const DataError& error) {

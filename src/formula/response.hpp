@@ -1,0 +1,26 @@
+#pragma once
+// The left-hand side of a formula: what it is, and its values.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "magva/formula_design.hpp"
+
+namespace magva::formula {
+
+/// The form of a response, without having looked at data. Throws FormulaError.
+FormulaResponse response_syntax(const Formula& formula);
+
+/// Checks the rows of a fit, and learns classes and the coding of a status; says in notes what stands for
+/// what.
+void learn_response(FormulaResponse& response, const table::Table& table, std::span<const Index> rows,
+                    const std::string& positive_class, std::vector<std::string>& notes);
+
+/// Response, trials and status of some rows. Throws DataError for a row that the form or type does not allow.
+void encode_response(const FormulaResponse& response, const table::Table& table, std::span<const Index> rows,
+                     EncodedFormula& out);
+
+/// Columns that the response is made of; of `trials` alone if the others are not to be used.
+std::vector<std::string> response_columns(const FormulaResponse& response);
+
+}  // namespace magva::formula
