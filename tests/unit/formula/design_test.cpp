@@ -129,7 +129,7 @@ TEST(FormulaDesign, SmoothTermsAreCentredBasisFunctions) {
 }
 
 TEST(FormulaDesign, SurvivesJson) {
-  for (const char* formula : {"y ~ g*x + poly(x, 2) + scale(log(n)) + s(x, k=5) + offset(n / 2) + (x || g)",
+  for (const char* formula : {"y ~ g*x + poly(x, 2) + scale(log(n)) + s(x, k=5) + offset(n / 2) + (x || h)",
                               "Surv(t, d) ~ C(h, base=v)", "y | trials(n + 1) ~ 0 + g:x"}) {
     const auto fit = learnt(formula);
     const auto json = to_json(fit.spec);
