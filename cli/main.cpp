@@ -63,9 +63,8 @@ int main(int argc, char** argv) {
     terminal::flush_output();
     return code;
   } catch (const formula::FormulaError& error) {
-    fail(kUsage, error.what());
     fmt::print(stderr, "{}\n", error.pointer());
-    return kUsage;
+    return fail(kUsage, error.what());
   } catch (const UsageError& error) {
     return fail(kUsage, error.what());
   } catch (const DataError& error) {

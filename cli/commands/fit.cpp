@@ -212,7 +212,7 @@ options::Command fit() {
                        {"a smooth curve",
                         "magva fit xy.csv --response y --model pspline --covariate x --out fit/"},
                        {"the paper's Algorithm 1",
-                        "magva fit ionosphere.csv --response Class --rule adadelta --family grassmann --rank "
+                        "magva fit ionosphere.csv --response Class --rule adadelta --approximation grassmann --rank "
                         "4 --out fit/"},
                        {"a Stan program", "magva fit schools.stan --data schools.json --out fit/"},
                        {"go on after an interruption", "magva fit --resume --out fit/"}},

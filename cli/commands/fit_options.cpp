@@ -84,8 +84,10 @@ std::vector<OptionSpec> model_options() {
       choice("model", "auto", "the model; auto chooses by the response and says which",
              {"auto", "logistic", "linear", "poisson", "pspline"}),
       choice("prior", to_string(kRegression.prior), "the prior of the coefficients", {"normal", "horseshoe"}),
-      positive("prior-variance", "V", standard(kRegression.prior_variance),
-               "the variance of the normal prior, and of the intercept's"),
+      positive(
+          "prior-variance", "V", "",
+          "the prior N(0, V) for every coefficient and the intercept; if it is not given, normal priors on "
+          "the scale of the data"),
       choice("horseshoe", source::to_string(kRegression.form), "how the horseshoe's coefficients are written",
              {"noncentred", "centred"}),
       column("covariate", "of --model pspline: the column that the curve is a function of"),
@@ -122,8 +124,9 @@ std::vector<OptionSpec> stan_options() {
 
 std::vector<OptionSpec> fitting_options() {
   return {
-      choice("family", name(kAlgorithm1.family), "the family of Gaussians",
-             {"stiefel", "grassmann", "vafc", "fixed-rank", "mean-field", "full-rank"}),
+      choice("approximation", "low-rank",
+             "the form of the Gaussian's covariance; with --rule also the manifold of its factors (low-rank: stiefel)",
+             {"mean-field", "low-rank", "full-rank", "stiefel", "grassmann", "vafc", "fixed-rank"}),
       {.name = "rank",
        .value = "N|auto",
        .standard = "auto",

@@ -76,7 +76,7 @@ source::RegressionOptions regression_options(const Values& values) {
   source::RegressionOptions options;
   options.model = regression_kind(values);
   options.prior = source::parse_prior_kind(values.text("prior"));
-  options.prior_variance = values.number("prior-variance");
+  if (values.given("prior-variance")) options.prior_variance = values.number("prior-variance");
   options.form = source::parse_horseshoe_form(values.text("horseshoe"));
   options.covariate = values.text("covariate");
   options.basis_functions = values.integer("basis");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 #include "commands/commands.hpp"
 #include "exit_codes.hpp"
@@ -41,7 +42,7 @@ void print_head(const FitRecord& r) {
 }
 
 void print_factors(const FitRecord& r) {
-  fmt::print("\n{} family, rank {}", r.family, r.rank);
+  fmt::print("\n{} approximation, rank {}", r.family, r.rank);
   if (!r.factor_shares.empty()) {
     fmt::print("; share of the variance of each factor:");
     for (const double share : r.factor_shares) fmt::print(" {:.1f} %", 100 * share);
@@ -58,18 +59,51 @@ std::size_t name_width(const std::vector<ParameterSummary>& parameters) {
   return std::min<std::size_t>(width, 40);
 }
 
-void print_parameters(std::vector<ParameterSummary> parameters, std::size_t shown) {
+struct ShownPrior {
+  std::string text;
+  double location = 0;
+  std::optional<double> scale;
+};
+
+/// By the parameter's name.
+std::map<std::string, ShownPrior> priors_of(const FitRecord& r) {
+  std::map<std::string, ShownPrior> priors;
+  if (!r.details.contains("priors")) return priors;
+  for (const auto& prior : r.details["priors"]) {
+    ShownPrior& shown = priors[prior.at("parameter")];
+    shown.text = prior.at("prior");
+    shown.location = prior.at("location");
+    if (!prior.at("scale").is_null()) shown.scale = prior["scale"].get<double>();
+  }
+  return priors;
+}
+
+/// Whether the data have hardly moved the prior: the sd is nearly the prior's, and the mean within half of
+/// it.
+bool nearly_its_prior(const ParameterSummary& p, const ShownPrior& prior) {
+  return prior.scale && p.sd > .9 * *prior.scale && std::abs(p.mean - prior.location) < .5 * *prior.scale;
+}
+
+void print_parameters(std::vector<ParameterSummary> parameters,
+                      const std::map<std::string, ShownPrior>& priors, std::size_t shown) {
   const std::size_t all = parameters.size();
   std::stable_sort(parameters.begin(), parameters.end(),
                    [](const auto& a, const auto& b) { return distance(a) > distance(b); });
   parameters.resize(std::min(shown, all));
   const std::size_t width = name_width(parameters);
-  fmt::print("\n{}\n",
-             terminal::bold(stdout, fmt::format("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}", "parameter",
-                                                width, "mean", "sd", "5 %", "50 %", "95 %")));
-  for (const auto& p : parameters)
-    fmt::print("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}\n", p.name, width, number(p.mean), number(p.sd),
-               number(p.q05), number(p.q50), number(p.q95));
+  fmt::print("\n{}\n", terminal::bold(stdout, fmt::format("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}{}",
+                                                          "parameter", width, "mean", "sd", "5 %", "50 %",
+                                                          "95 %", priors.empty() ? "" : "  prior")));
+  bool marked = false;
+  for (const auto& p : parameters) {
+    const auto prior = priors.find(p.name);
+    const bool mark = prior != priors.end() && nearly_its_prior(p, prior->second);
+    marked = marked || mark;
+    fmt::print("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}{}\n", p.name, width, number(p.mean), number(p.sd),
+               number(p.q05), number(p.q50), number(p.q95),
+               prior == priors.end() ? "" : (mark ? " *" : "  ") + prior->second.text);
+  }
+  if (marked) fmt::print("* the posterior is nearly the prior: the data say little about this parameter\n");
   if (parameters.size() < all)
     fmt::print("... and {} more: those with the largest |mean|/sd come first; --top {} shows all\n",
                all - parameters.size(), all);
@@ -88,7 +122,7 @@ int run_summary(const options::Values& values) {
   print_head(record);
   if (!record.running()) {
     print_factors(record);
-    print_parameters(record.parameters, static_cast<std::size_t>(values.integer("top")));
+    print_parameters(record.parameters, priors_of(record), static_cast<std::size_t>(values.integer("top")));
   }
   print_remarks(record);
   return kOk;
@@ -97,22 +131,22 @@ int run_summary(const options::Values& values) {
 }  // namespace
 
 options::Command summary() {
-  return {
-      .name = "summary",
-      .summary = "show a fit as a table for people",
-      .description =
-          "Shows how the fit in FOLDER ended, how far to trust it, its factors, and its parameters, those "
-          "that differ most clearly from zero first.",
-      .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder}},
-      .groups = {{"Output",
-                  {{.name = "top",
-                    .value = "N",
-                    .standard = "20",
-                    .help = "how many parameters to show",
-                    .kind = options::ValueKind::integer,
-                    .check = options::integer_between(0, 1'000'000'000)}}}},
-      .examples = {{"the thirty clearest coefficients", "magva summary fit/ --top 30"}},
-      .run = run_summary};
+  return {.name = "summary",
+          .summary = "show a fit as a table for people",
+          .description =
+              "Shows how the fit in FOLDER ended, how far to trust it, its factors, and its parameters with "
+              "their "
+              "priors, those that differ most clearly from zero first.",
+          .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder}},
+          .groups = {{"Output",
+                      {{.name = "top",
+                        .value = "N",
+                        .standard = "20",
+                        .help = "how many parameters to show",
+                        .kind = options::ValueKind::integer,
+                        .check = options::integer_between(0, 1'000'000'000)}}}},
+          .examples = {{"the thirty clearest coefficients", "magva summary fit/ --top 30"}},
+          .run = run_summary};
 }
 
 }  // namespace magva::commands

@@ -13,7 +13,8 @@ constexpr std::int64_t kFewestDraws = 16;  // of the default in an iteration
 
 Algorithm1Options algorithm1_options(const options::Values& values) {
   Algorithm1Options options;
-  options.family = parse_family(values.text("family"));
+  const std::string approximation = values.text("approximation");
+  if (approximation != "low-rank") options.family = parse_family(approximation);
   options.factor_rule = rule_defaults(parse_rule(values.text("rule")));
   if (values.given("estimator")) options.estimator = parse_estimator(values.text("estimator"));
   options.antithetic = values.flag("antithetic");
@@ -23,8 +24,8 @@ Algorithm1Options algorithm1_options(const options::Values& values) {
 }
 
 std::optional<Index> rank(const options::Values& values, Index dimension) {
-  if (!values.given("rule") && values.text("family") == "mean-field") return 0;
-  if (!values.given("rule") && values.text("family") == "full-rank") return dimension;
+  if (!values.given("rule") && values.text("approximation") == "mean-field") return 0;
+  if (!values.given("rule") && values.text("approximation") == "full-rank") return dimension;
   if (values.text("rank") == "auto") return std::nullopt;
   return values.integer("rank");
 }
@@ -123,8 +124,9 @@ std::vector<std::string> invalid_options(const options::Values& values, Index di
   if (values.given("draws")) of_rules("--draws");
   if (values.given("estimator")) of_rules("--estimator");
   if (values.flag("antithetic")) of_rules("--antithetic");
-  const std::string family = values.text("family");
-  if (family == "grassmann" || family == "vafc" || family == "fixed-rank") of_rules("--family " + family);
+  const std::string form = values.text("approximation");
+  if (form == "stiefel" || form == "grassmann" || form == "vafc" || form == "fixed-rank")
+    of_rules("--approximation " + form);
   return found;
 }
 

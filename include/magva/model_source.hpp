@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "magva/fit.hpp"
+#include "magva/independent_prior.hpp"
 #include "magva/minibatch.hpp"
 #include "magva/model.hpp"
 #include "magva/regression.hpp"
@@ -30,7 +31,8 @@ HorseshoeForm parse_horseshoe_form(const std::string& name);
 struct RegressionOptions {
   std::optional<RegressionKind> model;  ///< unset: chosen by the response
   PriorKind prior = PriorKind::normal;
-  double prior_variance = 10;  ///< of the normal prior, and of the intercept's
+  /// Every coefficient ~ N(0, V), the intercept's too; unset: priors on the scale of the data.
+  std::optional<double> prior_variance;
   HorseshoeForm form = HorseshoeForm::noncentred;
   std::string covariate;                   ///< of a P-spline: the column that the curve is a function of
   Index basis_functions = 25;              ///< of a P-spline
@@ -57,6 +59,7 @@ struct ModelSpec {
   PriorKind prior = PriorKind::normal;
   HorseshoeForm form = HorseshoeForm::noncentred;
   double prior_variance = 10;
+  std::optional<IndependentPriors> priors;  ///< of the coefficients, instead of N(0, prior_variance)
   std::optional<SplineSpec> spline;
   table::DesignSpec design;
 
@@ -75,10 +78,23 @@ struct DataRecord {
   std::string sha256;
 };
 
-/// A quantity on the user's scale. If it is a coordinate of theta itself its marginal is exactly Gaussian.
+/// A quantity on the user's scale. If it is a coordinate of theta itself, or a linear combination of some,
+/// its marginal is exactly Gaussian.
 struct Quantity {
   std::string name;
   std::optional<Index> coordinate;
+  std::vector<std::pair<Index, double>> combination = {};  ///< coordinates and their factors, or nothing
+
+  bool linear() const { return coordinate.has_value() || !combination.empty(); }
+};
+
+/// The prior of a parameter on the user's scale, as a summary shows it.
+struct PriorRecord {
+  std::string parameter;
+  std::string text;  ///< "normal(0, 2.5)"
+  double location = 0;
+  std::optional<double>
+      scale;  ///< of a normal prior; unset: the prior's spread cannot be compared with the posterior's
 };
 
 /// What a fit is about, on the user's scale.
@@ -105,6 +121,7 @@ struct ModelSource {
   std::string description;        ///< in a phrase: 'logistic regression with ..., 351 rows'
   DataRecord data;
   std::vector<std::string> notes;  ///< sentences for the user: what was chosen, encoded, dropped, and why
+  std::vector<PriorRecord> priors;
 
   /// What is evaluated while fitting: the minibatch, if there is one.
   const Model& fitted_model() const { return minibatch ? static_cast<const Model&>(*minibatch) : *model; }

@@ -128,6 +128,11 @@ Json details_of(const FitResult& result, const source::ModelSource& source) {
   const auto& minibatch = source.minibatch;
   if (minibatch && (result.manifold || minibatch->batches() > 1))
     out["batch"] = batch_details(*minibatch, result.iterations, source.diagnostic_draws);
+  for (const source::PriorRecord& prior : source.priors)
+    out["priors"].push_back({{"parameter", prior.parameter},
+                             {"prior", prior.text},
+                             {"location", prior.location},
+                             {"scale", prior.scale ? Json(*prior.scale) : Json(nullptr)}});
   return out;
 }
 

@@ -32,9 +32,20 @@ ParameterSummary from_draws(const std::string& name, std::vector<double> values)
   return {name, mean, sd, quantile(values, .05), quantile(values, .5), quantile(values, .95)};
 }
 
-bool all_coordinates(const std::vector<source::Quantity>& quantities) {
-  return std::all_of(quantities.begin(), quantities.end(),
-                     [](const auto& q) { return q.coordinate.has_value(); });
+bool all_linear(const std::vector<source::Quantity>& quantities) {
+  return std::all_of(quantities.begin(), quantities.end(), [](const auto& q) { return q.linear(); });
+}
+
+/// A linear combination of the coordinates of a Gaussian.
+ParameterSummary combined(const source::Quantity& quantity, const Gaussian& posterior) {
+  double mean = 0, residual = 0;
+  Vector factors = Vector::Zero(posterior.factors().cols());
+  for (const auto& [i, weight] : quantity.combination) {
+    mean += weight * posterior.mean()(i);
+    factors += weight * posterior.factors().row(i).transpose();
+    if (!posterior.is_dense()) residual += std::pow(weight * posterior.residual_sd()(i), 2);
+  }
+  return exact(quantity.name, mean, std::sqrt(factors.squaredNorm() + residual));
 }
 
 std::vector<double> row(const Matrix& values, Index i) {
@@ -58,7 +69,7 @@ PosteriorSummary summarise(const source::ModelSource& source, const Gaussian& po
   const Vector sd = posterior.sd();
   PosteriorSummary out;
   Matrix values;
-  if (!all_coordinates(quantities)) {
+  if (!all_linear(quantities)) {
     const auto count = static_cast<Index>(quantities.size());
     out.draws = std::clamp(kMostValues / std::max<Index>(1, count), kFewestDraws, kMostDraws);
     const Matrix theta = posterior.draws(out.draws, seed);
@@ -66,9 +77,12 @@ PosteriorSummary summarise(const source::ModelSource& source, const Gaussian& po
     out.failed = (values.array() * 0).colwise().sum().isNaN().count();
   }
   for (std::size_t i = 0; i < quantities.size(); ++i) {
-    const auto& [name, coordinate] = quantities[i];
-    out.parameters.push_back(coordinate ? exact(name, posterior.mean()(*coordinate), sd(*coordinate))
-                                        : from_draws(name, row(values, static_cast<Index>(i))));
+    const source::Quantity& quantity = quantities[i];
+    out.parameters.push_back(
+        quantity.coordinate
+            ? exact(quantity.name, posterior.mean()(*quantity.coordinate), sd(*quantity.coordinate))
+        : quantity.linear() ? combined(quantity, posterior)
+                            : from_draws(quantity.name, row(values, static_cast<Index>(i))));
   }
   return out;
 }

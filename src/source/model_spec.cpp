@@ -8,6 +8,7 @@
 
 #include "magva/error.hpp"
 #include "magva/regression.hpp"
+#include "source/default_priors.hpp"
 #include "table/design_file.hpp"
 #include "table/design_spec.hpp"
 #include "table/message.hpp"
@@ -78,6 +79,28 @@ PriorOptions prior_options(const ModelSpec& spec) {
   return HorseshoeOptions{.form = spec.form, .intercept_variance = spec.prior_variance, .start_log_tau = {}};
 }
 
+Json to_json(const Vector& values) { return std::vector<double>(values.begin(), values.end()); }
+
+Vector vector_from(const Json& json) {
+  const auto values = json.get<std::vector<double>>();
+  return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
+}
+
+Json to_json(const IndependentPriors& priors) {
+  return {{"location", to_json(priors.location)}, {"scale", to_json(priors.scale)}};
+}
+
+IndependentPriors priors_from_json(const Json& json) {
+  return {vector_from(json.at("location")), vector_from(json.at("scale")), Vector()};
+}
+
+/// The likelihood with the scale that the response has.
+std::shared_ptr<const Likelihood> likelihood_for(RegressionKind model, const Vector& response) {
+  if (model == RegressionKind::logistic) return bernoulli_logit();
+  if (model == RegressionKind::poisson) return poisson_log();
+  return gaussian(identity_scale(response).scale / kPriorScale);
+}
+
 // The design has an intercept and the covariate.
 Vector covariate(const table::EncodedRows& rows) { return rows.x.col(1); }
 
@@ -95,7 +118,7 @@ HorseshoeForm parse_horseshoe_form(const std::string& name) {
 }
 
 void RegressionOptions::validate() const {
-  if (!(prior_variance > 0)) throw UsageError("prior_variance: must be positive");
+  if (prior_variance && !(*prior_variance > 0)) throw UsageError("prior_variance: must be positive");
   if (batch && *batch < 1) throw UsageError("batch: must be at least 1");
   const bool spline = model == RegressionKind::pspline;
   if (spline && covariate.empty()) throw UsageError("a P-spline needs the column of its covariate");
@@ -114,6 +137,7 @@ std::string ModelSpec::description() const {
     return fmt::format("robust P-spline regression with {} basis functions of '{}'", spline->functions,
                        spline->covariate);
   const std::string name = model == RegressionKind::poisson ? "Poisson" : to_string(model);
+  if (priors) return fmt::format("{} regression with priors on the scale of the data", name);
   if (prior == PriorKind::normal)
     return fmt::format("{} regression with a normal prior of variance {}", name, prior_variance);
   return fmt::format("{} regression with a horseshoe prior", name);
@@ -125,6 +149,7 @@ Json to_json(const ModelSpec& spec) {
                {"horseshoe", to_string(spec.form)},
                {"prior_variance", spec.prior_variance},
                {"design", table::to_json(spec.design)}};
+  if (spec.priors) json["priors"] = to_json(*spec.priors);
   if (spec.spline)
     json["spline"] = {{"covariate", spec.spline->covariate},
                       {"functions", spec.spline->functions},
@@ -140,6 +165,7 @@ ModelSpec model_spec_from_json(const Json& json, const std::string& origin) {
     spec.prior = parse_prior_kind(json.at("prior"));
     spec.form = parse_horseshoe_form(json.at("horseshoe"));
     spec.prior_variance = json.at("prior_variance");
+    if (json.contains("priors")) spec.priors = priors_from_json(json["priors"]);
     spec.design = table::design_spec_from_json(json.at("design"));
     if (json.contains("spline")) {
       const Json& spline = json["spline"];
@@ -180,6 +206,10 @@ Design single_precision_design(const ModelSpec& spec, const table::EncodedRows& 
 }
 
 Regression build_regression(const ModelSpec& spec, RegressionData data) {
+  if (spec.priors) {
+    const auto likelihood = likelihood_for(spec.model, data.response);
+    return {std::move(data), likelihood, independent_prior(*spec.priors)};
+  }
   if (spec.model == RegressionKind::logistic)
     return logistic_regression(std::move(data), prior_options(spec));
   if (spec.model == RegressionKind::poisson) return poisson_regression(std::move(data), prior_options(spec));

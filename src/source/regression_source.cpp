@@ -9,6 +9,7 @@
 
 #include "core/atomic_file.hpp"
 #include "magva/error.hpp"
+#include "source/default_priors.hpp"
 #include "table/message.hpp"
 
 namespace magva::source {
@@ -32,19 +33,47 @@ std::string coefficient_name(const ModelSpec& spec, const std::vector<std::strin
   return spec.spline ? fmt::format("beta[{}]", i + 1) : names[static_cast<std::size_t>(i)];
 }
 
+/// How the columns of a design follow from the table's: (x - centre) / scale. Coefficients of x itself are
+/// those of the column divided by its scale, and the intercept is moved to x = 0.
+struct ColumnScales {
+  Vector centre, scale;
+
+  bool identity() const { return centre.isZero(0) && (scale.array() == 1).all(); }
+};
+
+ColumnScales column_scales(const table::DesignSpec& design) {
+  const auto k = static_cast<Index>(design.names().size());
+  ColumnScales out{Vector::Zero(k), Vector::Ones(k)};
+  Index column = 1;
+  for (const table::Term& term : design.terms) {
+    if (const auto* number = std::get_if<table::NumberTerm>(&term.encoding)) {
+      out.centre(column) = number->mean;
+      out.scale(column) = number->sd;
+    }
+    column += static_cast<Index>(term.names().size());
+  }
+  if (design.features)
+    for (const double scale : design.features->scales) out.scale(column++) = scale;
+  return out;
+}
+
 /// The coefficients by name, then the hyper-parameters.
 class RegressionReporter final : public Reporter {
  public:
   RegressionReporter(ModelSpec spec, std::shared_ptr<const Regression> model)
-      : spec_(std::move(spec)), model_(std::move(model)) {}
+      : spec_(std::move(spec)), model_(std::move(model)), scales_(column_scales(spec_.design)) {
+    own_scale_ = spec_.spline.has_value() || scales_.identity();
+  }
 
   std::vector<Quantity> quantities() const override {
     std::vector<Quantity> all;
     const std::vector<std::string> names = spec_.design.names();
     const Index k = model_->coefficient_count();
     for (Index i = 0; i < k; ++i) {
-      const bool coordinate = i == 0 || spec_.coefficients_are_coordinates();
-      all.push_back({coefficient_name(spec_, names, i), coordinate ? std::optional(i) : std::nullopt});
+      const bool coordinate = (i == 0 && own_scale_) || spec_.coefficients_are_coordinates();
+      all.push_back({coefficient_name(spec_, names, i), std::nullopt});
+      if (coordinate && own_scale_) all.back().coordinate = i;
+      if (coordinate && !own_scale_) all.back().combination = combination(i);
     }
     for (Index i = k; i < model_->dimension(); ++i) {
       const Shown as = shown(model_->parameter_name(i));
@@ -56,7 +85,12 @@ class RegressionReporter final : public Reporter {
   Matrix report(ConstMatrixRef theta, std::uint64_t /*seed*/) const override {
     const Index k = model_->coefficient_count();
     Matrix out = theta;
-    for (Index s = 0; s < theta.cols(); ++s) model_->coefficients(theta.col(s), out.col(s).head(k));
+    for (Index s = 0; s < theta.cols(); ++s) {
+      model_->coefficients(theta.col(s), out.col(s).head(k));
+      if (own_scale_) continue;
+      out.col(s).head(k).array() /= scales_.scale.array();
+      out(0, s) -= scales_.centre.dot(out.col(s).head(k));
+    }
     for (Index i = k; i < out.rows(); ++i)
       if (const Shown as = shown(model_->parameter_name(i)); as.transform != nullptr)
         out.row(i) = out.row(i).unaryExpr(as.transform).eval();
@@ -64,8 +98,19 @@ class RegressionReporter final : public Reporter {
   }
 
  private:
+  /// A coefficient on the table's own scale in terms of those of the design.
+  std::vector<std::pair<Index, double>> combination(Index i) const {
+    if (i > 0) return {{i, 1 / scales_.scale(i)}};
+    std::vector<std::pair<Index, double>> out = {{0, 1.0}};
+    for (Index j = 1; j < scales_.centre.size(); ++j)
+      if (scales_.centre(j) != 0) out.emplace_back(j, -scales_.centre(j) / scales_.scale(j));
+    return out;
+  }
+
   ModelSpec spec_;
   std::shared_ptr<const Regression> model_;
+  ColumnScales scales_;
+  bool own_scale_ = true;  ///< the columns of the design are those of the table
 };
 
 /// The model's own start, with the coordinates that a JSON object {"name": value, ...} gives set to these
@@ -119,11 +164,50 @@ ModelSpec model_spec_for(RegressionOptions options, RegressionKind model) {
   spec.model = model;
   spec.prior = options.prior;
   spec.form = options.form;
-  spec.prior_variance = options.prior_variance;
+  if (options.prior_variance) spec.prior_variance = *options.prior_variance;
   if (model == RegressionKind::pspline)
     spec.spline = SplineSpec{.covariate = options.covariate, .functions = options.basis_functions};
   return spec;
 }
+
+void set_default_priors(ModelSpec& spec, const RegressionData& data) {
+  const PredictorScale response = spec.model == RegressionKind::linear    ? identity_scale(data.response)
+                                  : spec.model == RegressionKind::poisson ? log_scale(data.response)
+                                                                          : PredictorScale{0, kPriorScale};
+  const IndependentPriors priors = default_priors(design_moments(data.design), response, false);
+  if (spec.prior == PriorKind::normal)
+    spec.priors = priors;
+  else
+    spec.prior_variance = std::pow(priors.location(0), 2) + std::pow(priors.scale(0), 2);
+}
+
+namespace {
+
+/// On the scale of the table, as the quantities are.
+std::vector<PriorRecord> table_prior_records(const ModelSpec& spec) {
+  const std::vector<std::string> names = spec.design.names();
+  if (spec.spline) return {};
+  const auto k = static_cast<Index>(names.size());
+  IndependentPriors priors{Vector::Zero(k), Vector::Constant(k, std::sqrt(spec.prior_variance)), Vector()};
+  if (spec.prior == PriorKind::horseshoe) {
+    std::vector<PriorRecord> records = {{names[0], prior_text(priors, 0), 0, priors.scale(0)}};
+    for (Index j = 1; j < k; ++j)
+      records.push_back({names[static_cast<std::size_t>(j)], "horseshoe", 0, std::nullopt});
+    return records;
+  }
+  if (spec.priors) priors = *spec.priors;
+  const ColumnScales scales = column_scales(spec.design);
+  priors.location.array() /= scales.scale.array();
+  priors.scale.array() /= scales.scale.array();
+  std::vector<PriorRecord> records = prior_records(priors, names);
+  if (!scales.centre.isZero(0)) {
+    records[0].text += " at the predictors' means";
+    records[0].scale.reset();
+  }
+  return records;
+}
+
+}  // namespace
 
 ModelSource make_regression_source(ModelSpec spec, Regression regression, const RegressionOptions& options) {
   const auto model = std::make_shared<const Regression>(std::move(regression));
@@ -135,6 +219,7 @@ ModelSource make_regression_source(ModelSpec spec, Regression regression, const 
   source.diagnostic_draws = affordable_draws(*model);
   source.description = fmt::format("{}, {} coefficients, {} parameters in all, {} rows", spec.description(),
                                    model->coefficient_count(), model->dimension(), model->rows());
+  source.priors = table_prior_records(spec);
   source.spec = std::move(spec);
   return source;
 }

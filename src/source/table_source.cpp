@@ -69,14 +69,15 @@ void save_design(const std::string& path, const DataRecord& data, const table::L
   writer.commit();
 }
 
-Regression regression_on(const ModelSpec& spec, table::EncodedRows rows, bool single_precision) {
+Regression regression_on(ModelSpec& spec, table::EncodedRows rows, const RegressionOptions& options) {
   if (spec.spline) return build_pspline(spec, rows);
   Vector response = std::move(rows.y);
   Vector weights = std::move(rows.weights);
-  Design design = single_precision && !spec.design.sparse() ? single_precision_design(spec, rows)
-                                                            : engine_design(spec, std::move(rows));
-  return build_regression(spec,
-                          {std::move(design), std::move(response), std::move(weights), spec.design.names()});
+  Design design = options.single_precision && !spec.design.sparse() ? single_precision_design(spec, rows)
+                                                                    : engine_design(spec, std::move(rows));
+  RegressionData data{std::move(design), std::move(response), std::move(weights), spec.design.names()};
+  if (!options.prior_variance) set_default_priors(spec, data);
+  return build_regression(spec, std::move(data));
 }
 
 }  // namespace
@@ -97,7 +98,7 @@ ModelSource make_table_source(const table::Table& table, table::DesignOptions de
   if (options.save_design)
     save_design(*options.save_design, data, learnt, notes,
                 options.single_precision ? design_file::Element::float32 : design_file::Element::float64);
-  Regression regression = regression_on(spec, std::move(learnt.design), options.single_precision);
+  Regression regression = regression_on(spec, std::move(learnt.design), options);
   ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
   source.data = data;
   source.notes = std::move(notes);
@@ -119,8 +120,10 @@ ModelSource make_design_file_source(const std::string& path, const RegressionOpt
     file.file->expect_scattered_reads();
   else
     file.file->expect_sequential_reads();
-  Regression regression = build_regression(
-      spec, {std::move(file.design), std::move(file.response), std::move(file.weights), spec.design.names()});
+  RegressionData rows{std::move(file.design), std::move(file.response), std::move(file.weights),
+                      spec.design.names()};
+  if (!options.prior_variance) set_default_priors(spec, rows);
+  Regression regression = build_regression(spec, std::move(rows));
   ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
   source.data = {path, header.rows, header.columns(), header.sha256};
   source.notes = std::move(header.notes);

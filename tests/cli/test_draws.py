@@ -83,7 +83,7 @@ class Compare(Case):
     def test_a_fit_with_itself_and_with_another(self):
         self.logistic_table()
         for folder, rank in (("one", 1), ("two", 2), ("full", 0)):
-            family = ["--family", "full-rank"] if folder == "full" else ["--rank", rank]
+            family = ["--approximation", "full-rank"] if folder == "full" else ["--rank", rank]
             self.succeeds("fit", "data.csv", "--response", "y", "--rule", "adadelta-stable", *family, "--out", folder)
         same = self.succeeds("compare", "one", "one").stdout
         self.assertIn("ELBO difference      0.000", same)

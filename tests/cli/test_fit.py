@@ -1,5 +1,6 @@
 import hashlib
 import json
+import statistics
 import unittest
 
 from harness import SHORT, Case
@@ -22,7 +23,9 @@ class Fit(Case):
         self.assertEqual(record["data"], {"file": "data.csv", "rows": 120, "columns": 5,
                                           "sha256": hashlib.sha256(table.read_bytes()).hexdigest()})
         self.assertEqual(record["options"]["rule"], "adadelta-stable")
-        self.assertEqual(record["options"]["prior-variance"], 10)
+        priors = {p["parameter"]: p for p in record["details"]["priors"]}
+        column = [float(row["a"]) for row in self.rows("data.csv")]
+        self.assertAlmostEqual(priors["a"]["scale"], 2.5 / statistics.stdev(column), places=10)
         self.assertEqual(record["rank"], 1)
         self.assertEqual(len(record["factor_shares"]), 1)
         names = [p["name"] for p in record["parameters"]]
@@ -59,6 +62,29 @@ class Fit(Case):
         self.assertLess(means["b"]["q95"], 0)
         self.assertLess(abs(means["c"]["mean"]), 4 * means["c"]["sd"])  # c has no effect
 
+    def test_units_do_not_matter_and_results_are_on_the_datas_own_scale(self):
+        rows = [(row["x"], row["z"], row["y"]) for row in (self.number_table(), self.rows("numbers.csv"))[1]]
+        for name, unit in (("plain.csv", 1), ("large.csv", 1000)):
+            self.write(name, "x,z,y\n" + "".join(f"{float(x) / unit!r},{z},{float(y) * unit!r}\n" for x, z, y in rows))
+        fits = {}
+        for folder, words in (("plain", ["plain.csv"]), ("large", ["large.csv"]), ("scaled", ["plain.csv", "--standardise"])):
+            self.succeeds("fit", *words, "--response", "y", "--out", folder)
+            fits[folder] = {p["name"]: p for p in self.record(folder)["parameters"]}
+        for name, factor in (("(Intercept)", 1e3), ("x", 1e6), ("z", 1e3)):
+            plain, large, scaled = (fits[folder][name] for folder in ("plain", "large", "scaled"))
+            self.assertAlmostEqual(large["mean"] / factor, plain["mean"], delta=.02 * plain["sd"])
+            self.assertAlmostEqual(large["sd"] / factor, plain["sd"], delta=.02 * plain["sd"])
+            self.assertAlmostEqual(scaled["mean"], plain["mean"], delta=.02 * plain["sd"])
+            self.assertAlmostEqual(scaled["sd"], plain["sd"], delta=.02 * plain["sd"])
+
+    def test_summary_marks_what_is_nearly_its_prior(self):
+        self.write("d.csv", "x,u,y\n" + "".join(f"{i},{int(i == 3)},{i % 2}\n" for i in range(12)))
+        self.succeeds("fit", "d.csv", "--response", "y", "--prior-variance", .01, "--out", "fit")
+        said = self.succeeds("summary", "fit").stdout
+        self.assertRegex(said, r"(?m)^u .* \*normal\(0, 0\.1\)$")
+        self.assertRegex(said, r"(?m)^x .*  normal\(0, 0\.1\)$")
+        self.assertIn("nearly the prior", said)
+
     def test_default_fit_says_how_it_got_there(self):
         self.logistic_table(n=300)
         done = self.succeeds("fit", "data.csv", "--response", "y", "--starts", 2, "--out", "fit")
@@ -87,12 +113,12 @@ class Fit(Case):
 
     def test_ranks_and_families_of_the_default(self):
         self.logistic_table()
-        for words, family, rank in ((["--rank", 2], "low-rank", 2), (["--family", "mean-field"], "mean-field", 0),
-                                    (["--family", "full-rank"], "full-rank", 6)):
+        for words, family, rank in ((["--rank", 2], "low-rank", 2), (["--approximation", "mean-field"], "mean-field", 0),
+                                    (["--approximation", "full-rank"], "full-rank", 6)):
             self.succeeds("fit", "data.csv", "--response", "y", *words, "--out", "fit")
             self.assertEqual((self.record()["family"], self.record()["rank"]), (family, rank))
-        self.fails(2, "fit", "data.csv", "--response", "y", "--family", "vafc", "--draws", 4, "--out", "other",
-                   says=["--family vafc", "--draws", "--rule"])
+        self.fails(2, "fit", "data.csv", "--response", "y", "--approximation", "vafc", "--draws", 4, "--out", "other",
+                   says=["--approximation vafc", "--draws", "--rule"])
         self.assertFalse((self.folder / "other").exists())
 
     def test_limits_of_the_default_are_not_trusted(self):

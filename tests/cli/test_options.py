@@ -105,7 +105,7 @@ class Help(Case):
 
     def test_fit_has_the_options_of_the_documentation(self):
         wanted = {"response", "model", "prior", "prior-variance", "covariate", "basis", "weights", "standardise", "discretise",
-                  "missing", "family", "rank", "rule", "iterations", "draws", "antithetic", "estimator", "seed", "threads", "time-limit",
+                  "missing", "approximation", "rank", "rule", "iterations", "draws", "antithetic", "estimator", "seed", "threads", "time-limit",
                   "config", "resume", "quiet", "init", "out"}
         self.assertLessEqual(wanted, self.options_of("fit"))
 

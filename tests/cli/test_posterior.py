@@ -66,7 +66,7 @@ class Posterior(Case):
         self.number_table(n=60)
         self.write("d.csv", "x,count\n" + "".join(f"{r['x']},{r['count']}\n" for r in self.rows("numbers.csv")))
         rows = [(float(r["x"]), float(r["count"])) for r in self.rows("d.csv")]
-        self.succeeds("fit", "d.csv", "--response", "count", "--model", "poisson", "--out", "fit")
+        self.succeeds("fit", "d.csv", "--response", "count", "--model", "poisson", "--prior-variance", 10, "--out", "fit")
         self.check(self.record()["parameters"], *best_gaussian(rows, math.exp, math.exp, 10))
 
     def test_logistic(self):
@@ -74,7 +74,7 @@ class Posterior(Case):
         table = [(r["x"], int(float(r["y"]) > 1)) for r in self.rows("numbers.csv")]
         self.write("d.csv", "x,y\n" + "".join(f"{x},{y}\n" for x, y in table))
         rows = [(float(x), y) for x, y in table]
-        self.succeeds("fit", "d.csv", "--response", "y", "--model", "logistic", "--out", "fit")
+        self.succeeds("fit", "d.csv", "--response", "y", "--model", "logistic", "--prior-variance", 10, "--out", "fit")
         self.check(self.record()["parameters"],
                    *best_gaussian(rows, logistic, lambda eta: logistic(eta) * (1 - logistic(eta)), 10))
 
@@ -82,7 +82,7 @@ class Posterior(Case):
         self.number_table(n=60)
         rows = [(float(r["x"]), float(r["y"])) for r in self.rows("numbers.csv")]
         self.write("d.csv", "x,y\n" + "".join(f"{x},{y}\n" for x, y in rows))
-        self.succeeds("fit", "d.csv", "--response", "y", "--model", "linear", "--out", "fit")
+        self.succeeds("fit", "d.csv", "--response", "y", "--model", "linear", "--prior-variance", 10, "--out", "fit")
         *coefficients, sigma = self.record()["parameters"]
         # log sigma is Gaussian: E[1 / sigma^2], the noise's precision for the coefficients, follows from its mean and sd.
         spread = math.log1p((sigma["sd"] / sigma["mean"]) ** 2)

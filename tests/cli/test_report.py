@@ -31,7 +31,7 @@ class Report(Case):
         if GNUPLOT:
             self.assertGreaterEqual(len(page.images), 3)
             numbers = (self.folder / "fit/report-figures/intervals.dat").read_text()
-            self.assertIn(f"{largest['q50']:.4g}"[:5], numbers)
+            self.assertIn(f"{largest['q50']:.8g}", numbers)
 
     def test_numbers_and_data_that_moved(self):
         self.number_table()

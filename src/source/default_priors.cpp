@@ -1,0 +1,108 @@
+#include "source/default_priors.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <variant>
+
+namespace magva::source {
+
+namespace {
+
+template <class Scalar, class Visit>
+void for_each_row(const DenseRows<Scalar>& x, Visit&& visit) {
+  for (Index i = 0; i < x.rows; ++i) {
+    const Scalar* row = x.data + i * x.stride;
+    for (Index j = 0; j < x.cols; ++j) visit(j, static_cast<double>(row[j]));
+  }
+}
+
+template <class Visit>
+void for_each_row(const SparseRows& x, Visit&& visit) {
+  for (Index i = 0; i < x.rows; ++i)
+    for (std::int64_t k = x.starts[i]; k < x.starts[i + 1]; ++k) visit(x.columns[k], x.values[k]);
+}
+
+/// A value near the column's own: sums of squares about it do not cancel.
+Vector first_row(const Design& design) {
+  Vector out = Vector::Zero(design.cols());
+  std::visit(
+      [&](auto x) {
+        x.rows = std::min<Index>(x.rows, 1);
+        for_each_row(x, [&](Index j, double value) { out(j) = value; });
+      },
+      design.storage());
+  return out;
+}
+
+double standard_deviation(const Vector& y) {
+  return std::sqrt((y.array() - y.mean()).square().sum() / std::max(1.0, static_cast<double>(y.size()) - 1));
+}
+
+double positive_or_one(double value) { return value > 0 && std::isfinite(value) ? value : 1; }
+
+}  // namespace
+
+DesignMoments design_moments(const Design& design) {
+  const auto n = static_cast<double>(design.rows());
+  const bool sparse = std::holds_alternative<SparseRows>(design.storage());
+  const Vector pivot = sparse ? Vector(Vector::Zero(design.cols())) : first_row(design);
+  Vector sums = Vector::Zero(design.cols()), squares = sums;
+  std::visit(
+      [&](const auto& x) {
+        for_each_row(x, [&](Index j, double value) {
+          const double shifted = value - pivot(j);
+          sums(j) += shifted;
+          squares(j) += shifted * shifted;
+        });
+      },
+      design.storage());
+  const Vector shift = sums / n;
+  const Vector variance = (squares - n * shift.cwiseAbs2()) / std::max(1.0, n - 1);
+  return {pivot + shift, variance.cwiseMax(0).cwiseSqrt()};
+}
+
+PredictorScale identity_scale(const Vector& response) {
+  return {response.mean(), kPriorScale * positive_or_one(standard_deviation(response))};
+}
+
+PredictorScale log_scale(const Vector& response, const Vector& offset) {
+  const double expected =
+      offset.size() > 0 ? offset.array().exp().sum() : static_cast<double>(response.size());
+  const double rate = response.sum() / expected;
+  return {rate > 0 && std::isfinite(std::log(rate)) ? std::log(rate) : 0, kPriorScale};
+}
+
+IndependentPriors default_priors(const DesignMoments& moments, const PredictorScale& response, bool centred) {
+  const Index q = moments.mean.size();
+  IndependentPriors priors{Vector::Zero(q), Vector(q), Vector()};
+  double variance = response.scale * response.scale;
+  for (Index j = 1; j < q; ++j) {
+    priors.scale(j) = response.scale / positive_or_one(moments.sd(j));
+    if (!centred) variance += std::pow(moments.mean(j) * priors.scale(j), 2);
+  }
+  priors.location(0) = response.location;
+  priors.scale(0) =
+      std::isfinite(variance) ? std::sqrt(variance) : std::sqrt(std::numeric_limits<double>::max());
+  return priors;
+}
+
+std::string prior_text(const IndependentPriors& priors, Index j) {
+  const double nu = priors.degrees(j);
+  if (std::isinf(nu)) return fmt::format("normal({:.4g}, {:.4g})", priors.location(j), priors.scale(j));
+  return fmt::format("student_t({:.4g}, {:.4g}, {:.4g})", nu, priors.location(j), priors.scale(j));
+}
+
+std::vector<PriorRecord> prior_records(const IndependentPriors& priors,
+                                       const std::vector<std::string>& names) {
+  std::vector<PriorRecord> records;
+  for (Index j = 0; j < priors.size(); ++j) {
+    const bool known = std::isinf(priors.degrees(j));
+    records.push_back({names[static_cast<std::size_t>(j)], prior_text(priors, j), priors.location(j),
+                       known ? std::optional(priors.scale(j)) : std::nullopt});
+  }
+  return records;
+}
+
+}  // namespace magva::source
