@@ -36,7 +36,9 @@ void print_head(const FitRecord& r) {
   fmt::print("ELBO      {} (standard error {})\n", r.elbo ? results::elbo_text(*r.elbo, 3) : "-",
              number(r.elbo_se));
   if (r.khat) fmt::print("k-hat     {:.2f}\n", *r.khat);
-  fmt::print("trusted   {}\n", r.trusted.value_or(false) ? "yes" : "no, see the warnings");
+  fmt::print("verdict   {}\n", !r.trusted.value_or(false) ? "not to be trusted, see the warnings"
+                               : r.warnings.empty()       ? "trusted"
+                                                          : "usable, see the warnings");
   fmt::print("effort    {} iterations, {} gradient evaluations, {:.1f} s\n", r.iterations,
              r.gradient_evaluations, r.seconds);
 }

@@ -1,10 +1,12 @@
 #include "assess/assess.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "assess/marginals.hpp"
 #include "assess/pareto.hpp"
 #include "assess/reweighted.hpp"
 #include "assess/tails.hpp"
@@ -27,8 +29,16 @@ constexpr double kLostShare = .1;
 /// A fit whose log weights have a smaller sd is close, whatever their tail: its KL divergence, about half the
 /// square, is then below an eighth of a nat.
 constexpr double kCloseSpread = .5;
-/// A mean or sd that weights change by more, an sd that is a third off, is not to be trusted.
+/// A mean that is further off, in sds, or an sd, by its logarithm, is in doubt: between the tenth that nobody
+/// minds and the quarter that misleads. What the line alone says is often too much.
+constexpr double kDoubt = .17;
+constexpr double kDoubtOfLine = .35;
+/// Beyond this, an sd twice too small, a fit is of no use.
+constexpr double kUseless = .69;
+/// A quantity whose mean or sd weights change by more is in doubt.
 constexpr double kMostReweighted = .3;
+/// Parameters that a warning names, at most.
+constexpr std::size_t kNamed = 3;
 /// Coordinates are reweighted where so many draws are effective: the sd of the log of an sd is then .035, and
 /// several times that for the worst of many.
 constexpr double kReweightingDraws = 400;
@@ -72,13 +82,15 @@ void assess_rejections(const ElboEstimate& estimate, Assessment& out) {
   if (share > kRejectedPoor) out.trusted = false;
 }
 
-// k-hat does not see how large the weights' spread is: where it is small, heavy tails are of no consequence.
-// Only a full-rank Gaussian claims to be close to the posterior; others are known to be narrower.
+// Importance weights say something where they vary, and nothing about tails where they do not: there k-hat
+// is that of nearly equal numbers. Only a full-rank Gaussian claims to be close to the posterior; others are
+// known to be narrower. `understood`: the marginals in doubt explain why the weights vary.
 void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights, const Gaussian& q,
-                    Assessment& out) {
+                    bool understood, Assessment& out) {
   const auto draws = static_cast<double>(estimate.log_weights.size());
   const double spread = estimate.se * std::sqrt(draws);
-  const bool far = out.ending.claims_optimum && q.is_dense() && spread > kCloseSpread;
+  if (!(spread > kCloseSpread) || understood) return;
+  const bool far = out.ending.claims_optimum && q.is_dense();
   const double lost = -std::log(weights.effective / draws);
   const std::string khat = fmt::format("k-hat is {:.2f}, {}", weights.khat, describe_khat(weights.khat));
   if (weights.khat > kPoorKhat && far)
@@ -89,7 +101,7 @@ void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights
         fmt::format("{:.0f} draws of the Gaussian are worth {:.0f} of the posterior (k-hat {:.2f}): it is "
                     "not close to a Gaussian",
                     draws, weights.effective, weights.khat));
-  else if (weights.khat > kDoubtfulKhat)
+  else if (weights.khat > kDoubtfulKhat && weights.effective < kReweightingDraws)
     out.warn(WarningKind::kKhat, khat);
 }
 
@@ -110,29 +122,82 @@ std::optional<Reweighted> reweight_quantities(Evaluator& evaluator, const Gaussi
                          exponentials(smooth_weights(log_weights).log_weights));
 }
 
-void assess_reweighting(const std::optional<Reweighted>& moved, bool claim, Assessment& out) {
-  if (!moved || !(moved->difference() > kMostReweighted)) return;
+std::string describe(const Doubt& doubt) {
+  const double ratio = doubt.sd_ratio;
+  std::string sd;
+  if (std::abs(std::log(ratio)) > kDoubt / 2)
+    sd = fmt::format("its sd is {:.2g} times that of the Gaussian", ratio);
+  std::string mean;
+  if (std::abs(doubt.shift) > kDoubt / 2 || sd.empty())
+    mean =
+        fmt::format("its mean is {:.2g} sds {}", std::abs(doubt.shift), doubt.shift > 0 ? "higher" : "lower");
+  return fmt::format("{} ({})", doubt.parameter,
+                     fmt::join(std::vector<std::string>{sd, mean}, sd.empty() || mean.empty() ? "" : ", "));
+}
+
+std::string describe(const std::vector<Doubt>& doubts) {
+  std::vector<std::string> named;
+  for (std::size_t k = 0; k < std::min(kNamed, doubts.size()); ++k) named.push_back(describe(doubts[k]));
+  std::string out = fmt::format("{}", fmt::join(named, "; "));
+  if (doubts.size() > kNamed) out += fmt::format("; and {} more parameters", doubts.size() - kNamed);
+  return out;
+}
+
+/// Marginals that are not the Gaussian's, by name. True where an importance sample along one of them has
+/// found its way: then the posterior is understood.
+bool assess_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed, Assessment& out) {
+  bool understood = false;
+  double worst = 0;
+  for (const MarginalError& error : check_marginals(evaluator, q, seed)) {
+    const bool sampled = error.effective_draws > 0;
+    if (error.size() <= (sampled ? kDoubt : kDoubtOfLine)) continue;
+    understood = understood || sampled;
+    worst = std::max(worst, error.size());
+    out.doubts.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
+  }
+  if (out.doubts.empty()) return false;
+  out.warn(WarningKind::kReweighted,
+           fmt::format("the Gaussian misses a part of the posterior of {}: resample its draws by importance, "
+                       "or sample this model by MCMC",
+                       describe(out.doubts)));
+  if (worst > kUseless && out.ending.claims_optimum) out.trusted = false;
+  return understood;
+}
+
+void assess_reweighting(const std::optional<Reweighted>& moved, double bound, Assessment& out) {
+  if (!moved || !(moved->difference() > bound)) return;
+  const Doubt doubt{moved->name, (moved->weighted_mean - moved->mean) / moved->sd,
+                    moved->weighted_sd / moved->sd};
+  if (std::any_of(out.doubts.begin(), out.doubts.end(),
+                  [&](const Doubt& other) { return other.parameter == doubt.parameter; }))
+    return;
+  out.doubts.push_back(doubt);
   out.warn(
       WarningKind::kReweighted,
       fmt::format("importance weights change {} from {:.3g} (sd {:.3g}) to {:.3g} (sd {:.3g}): the Gaussian "
                   "misses a part of the posterior; resample its draws by importance, or sample this model "
                   "by MCMC",
                   moved->name, moved->mean, moved->sd, moved->weighted_mean, moved->weighted_sd));
-  // A fit that promises nothing is only warned of.
-  if (claim && out.ending.stopped == StopReason::kConverged) out.trusted = false;
+  if (moved->difference() > kUseless && out.ending.claims_optimum) out.trusted = false;
 }
 
-/// What takes further evaluations, and is left out where there is no time for them.
-void look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
+/// What takes further evaluations, and is left out where there is no time for them. True where the
+/// posterior's difference from the Gaussian is understood.
+bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                   const AssessmentOptions& options, Assessment& out) {
   if (out.ending.claims_optimum && options.probe_tails) assess_tails(evaluator, q, out);
-  if (options.quantities != nullptr) {
-    assess_reweighting(reweight_quantities(evaluator, q, *options.quantities, options.seed), true, out);
-  } else if (weights.khat <= kDoubtfulKhat && weights.effective >= kReweightingDraws) {
+  const bool understood = assess_marginals(evaluator, q, options.seed + 2, out);
+  const bool telling = weights.khat <= kDoubtfulKhat && weights.effective >= kReweightingDraws;
+  if (options.quantities != nullptr && telling) {
+    assess_reweighting(reweight_quantities(evaluator, q, *options.quantities, options.seed), kMostReweighted,
+                       out);
+  } else if (telling) {
     const auto moved = most_reweighted(evaluator.model(), q, options.seed + 1,
                                        exponentials(weights.log_weights), evaluator.workers());
-    assess_reweighting(moved, q.is_dense(), out);
+    // The sd of the log of an sd from so many draws; three times that for the worst of several.
+    assess_reweighting(moved, kDoubt + 3 / std::sqrt(2 * weights.effective), out);
   }
+  return understood;
 }
 
 }  // namespace
@@ -153,8 +218,9 @@ Assessment assess(Evaluator& evaluator, const Gaussian& q, FitEnding ending,
   out.elbo = estimate.elbo;
   out.elbo_se = estimate.se;
   out.khat = weights.khat;
+  bool understood = false;
   try {
-    if (!hurry) look_further(evaluator, q, weights, options, out);
+    if (!hurry) understood = look_further(evaluator, q, weights, options, out);
   } catch (const Stopped&) {  // the verdict is that on a fit that was stopped early
   }
   const bool had_time =
@@ -166,7 +232,7 @@ Assessment assess(Evaluator& evaluator, const Gaussian& q, FitEnding ending,
   assess_ending(out);
   assess_rejections(estimate, out);
   if (measurable)
-    assess_weights(estimate, weights, q, out);
+    assess_weights(estimate, weights, q, understood, out);
   else if (!hurry)
     out.distrust(WarningKind::kNotFinite, "the ELBO of the result is not finite");
   return out;

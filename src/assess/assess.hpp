@@ -22,12 +22,20 @@ struct AssessmentOptions {
   bool probe_tails = true;                 ///< false where they are known to be light
 };
 
+/// A parameter whose posterior is not the Gaussian's.
+struct Doubt {
+  std::string parameter;
+  double shift;     ///< of the posterior's mean, in sds of the Gaussian
+  double sd_ratio;  ///< the posterior's sd over the Gaussian's
+};
+
 struct Assessment {
   FitEnding ending{};  ///< as given, or how the assessment itself was cut short
   double elbo = 0;
   double elbo_se = 0;
   double khat = 0;
   bool trusted = true;
+  std::vector<Doubt> doubts;
   std::vector<Warning> warnings;
 
   void warn(WarningKind kind, std::string message) { warnings.push_back({kind, std::move(message)}); }

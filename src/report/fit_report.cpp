@@ -46,7 +46,7 @@ Table facts(const FitRecord& r) {
 std::string verdict(const FitRecord& r) {
   if (r.trusted.value_or(false))
     return r.warnings.empty() ? "No check speaks against this fit."
-                              : "The fit converged; the warning says where to take care.";
+                              : "The fit is usable; the warnings say where to take care.";
   return r.warnings.empty() ? "This fit is not to be trusted yet."
                             : "This fit is not to be trusted; the warnings say why.";
 }

@@ -57,23 +57,57 @@ TEST(Assess, DistrustsWhatDidNotEndAsItShould) {
 TEST(Assess, SeesWhatImportanceWeightsChange) {
   const Assessment found = assess_with(normal(2), dense(2, 1.4), kConverged);
   EXPECT_LT(found.khat, .7);
+  ASSERT_EQ(found.doubts.size(), 2);
+  EXPECT_EQ(found.doubts.front().parameter.substr(0, 5), "theta");
+  // The sd of the log of an sd from some 400 effective draws is .035.
+  EXPECT_NEAR(found.doubts.front().sd_ratio, 1 / 1.4, 4 * .035);
   EXPECT_TRUE(has(found, WarningKind::kReweighted));
-  EXPECT_FALSE(found.trusted);
-  // A fit that promises nothing is only warned of.
+  // An sd that is twice too large is of no use, unless the fit promises nothing.
+  const Assessment wide = assess_with(normal(2), dense(2, 2.2), kConverged);
+  EXPECT_FALSE(wide.trusted);
   const Assessment modest =
-      assess_with(normal(2), dense(2, 1.4), {StopReason::kIterationLimit, "", true, false});
+      assess_with(normal(2), dense(2, 2.2), {StopReason::kIterationLimit, "", true, false});
   EXPECT_TRUE(has(modest, WarningKind::kReweighted));
   EXPECT_TRUE(modest.trusted);
+}
+
+// 200 heads of 1,000: k-hat of nearly equal weights is above 1, and means nothing.
+TEST(Assess, DoesNotReadTailsIntoNearlyEqualWeights) {
+  const auto coin = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
+    const double p = 1 / (1 + std::exp(-theta(0)));
+    gradient(0) = 200 - 1000 * p;
+    return 200 * theta(0) - 1000 * std::log1p(std::exp(theta(0)));
+  });
+  const double p = .2;
+  const Gaussian q = Gaussian::dense(Vector{{std::log(.25)}}, Matrix{{1 / std::sqrt(1000 * p * (1 - p))}});
+  const Assessment found = assess_with(coin, q, kConverged);
+  EXPECT_TRUE(found.trusted);
+  EXPECT_TRUE(found.warnings.empty());
+}
+
+// Ten failures under a wide prior: the posterior goes on to the left, where the Gaussian has no draws.
+TEST(Assess, NamesAParameterWithALongTail) {
+  const auto none = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient(0) = -10 / (1 + std::exp(-theta(0))) - theta(0) / 1000;
+    return -10 * std::log1p(std::exp(theta(0))) - theta(0) * theta(0) / 2000;
+  });
+  // The best Gaussian: mean -18.3, sd 8.9. The posterior is nearly a half-normal: mean -27.5, sd 18.0.
+  const Gaussian q = Gaussian::dense(Vector{{-18.3}}, Matrix{{8.9}});
+  const Assessment found = assess_with(none, q, kConverged);
+  ASSERT_EQ(found.doubts.size(), 1);
+  EXPECT_EQ(found.doubts.front().parameter, "theta[1]");
+  EXPECT_GT(found.doubts.front().sd_ratio, 1.5);
+  EXPECT_FALSE(found.trusted);
 }
 
 // theta is nearly right, but exp(3 theta) is not: its sd triples with an sd that is a quarter larger.
 TEST(Assess, LooksAtTheQuantitiesThatWillBeRead) {
   const Quantities steep{{"steep"},
                          [](ConstMatrixRef theta) { return Matrix((2 * theta.row(0)).array().exp()); }};
-  EXPECT_TRUE(assess_with(normal(1), dense(1, 1.2), kConverged).trusted);
-  const Assessment found = assess_with(normal(1), dense(1, 1.2), kConverged, &steep);
+  EXPECT_TRUE(assess_with(normal(1), dense(1, 1.15), kConverged).doubts.empty());
+  const Assessment found = assess_with(normal(1), dense(1, 1.15), kConverged, &steep);
   EXPECT_TRUE(has(found, WarningKind::kReweighted));
-  EXPECT_FALSE(found.trusted);
+  EXPECT_EQ(found.doubts.front().parameter, "steep");
 }
 
 TEST(Assess, DistrustsHeavyTailsOnlyWhereTheOptimumIsClaimed) {

@@ -1,0 +1,210 @@
+#include "assess/marginals.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "magva/diagnostics.hpp"
+
+namespace magva {
+
+namespace {
+
+/// Coordinates, at most, that are looked at.
+constexpr Index kMostCoordinates = 512;
+/// A first look at each: radii in sds, on both sides.
+constexpr int kRadii = 5;
+constexpr double kRadius[kRadii] = {1.5, 3, 6, 12, 24};
+/// Differences from the Gaussian's fall, in nats, at the first two radii that need a second look.
+constexpr double kNearDifference[2] = {.1, .5};
+/// At the others the density counts if it has fallen by less than this, and 2 more for each doubled radius:
+/// then its part of the variance is above a hundredth or so.
+constexpr double kFarFall = 10;
+/// The second look: points on a line, denser at its middle, out to so many sds.
+constexpr Index kLinePoints = 41;
+constexpr double kLineEnd = 40;
+/// A marginal that is off by less is taken for the Gaussian's.
+constexpr double kSmallError = .08;
+/// An importance sample for each of the worst.
+constexpr std::size_t kMostSamples = 12;
+constexpr Index kSampleDraws = 500;
+/// Fewer effective draws decide nothing.
+constexpr double kFewestEffective = 100;
+
+/// The line of conditional means given theta_i; z in sds of theta_i.
+struct Line {
+  Index coordinate;
+  Vector direction;
+};
+
+Line line_of(const Gaussian& q, Index i) {
+  Vector direction = q.covariance_row(i);
+  direction /= std::sqrt(direction(i));
+  return {i, std::move(direction)};
+}
+
+Vector log_densities_along(Evaluator& evaluator, const Gaussian& q, const Line& line, const Vector& z) {
+  const Matrix theta = (line.direction * z.transpose()).colwise() + q.mean();
+  Vector log_density(z.size());
+  Matrix gradient(theta.rows(), theta.cols());
+  evaluator.evaluate(theta, log_density, gradient);
+  return log_density;
+}
+
+Vector first_points() {
+  Vector z(2 * kRadii);
+  for (int k = 0; k < kRadii; ++k) {
+    z(k) = kRadius[k];
+    z(kRadii + k) = -kRadius[k];
+  }
+  return z;
+}
+
+bool differs(const double* fall) {
+  for (int k = 0; k < kRadii; ++k) {
+    const double own = .5 * kRadius[k] * kRadius[k];
+    const bool near = k < 2;
+    if (near && !(std::abs(fall[k] - own) < kNearDifference[k])) return true;
+    if (!near && fall[k] < kFarFall + 2 * (k - 2)) return true;
+  }
+  return false;
+}
+
+bool needs_second_look(Evaluator& evaluator, const Gaussian& q, const Line& line, double centre) {
+  const Vector fall = centre - log_densities_along(evaluator, q, line, first_points()).array();
+  return differs(fall.data()) || differs(fall.data() + kRadii);
+}
+
+Vector line_points() {
+  const Vector even = Vector::LinSpaced(kLinePoints, -std::asinh(kLineEnd), std::asinh(kLineEnd));
+  return even.array().sinh();
+}
+
+double standard_normal(double z) {
+  return std::exp(-.5 * z * z) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+}
+
+// Half of the proposal's z are the Gaussian's own and half the line's; all else is as under the Gaussian,
+// given z. So the ratio of the proposal to the Gaussian depends on z alone.
+std::optional<MarginalError> sample_marginal(Evaluator& evaluator, const Gaussian& q, const Line& line,
+                                             const LineDensity& density, std::uint64_t seed) {
+  Matrix theta = q.draws(kSampleDraws, seed);
+  const Index i = line.coordinate;
+  const double sd = line.direction(i);
+  Vector z = (theta.row(i).transpose().array() - q.mean()(i)) / sd;
+  const Index own = kSampleDraws / 2;
+  for (Index s = own; s < kSampleDraws; ++s) {
+    const double u = (static_cast<double>(s - own) + .5) / static_cast<double>(kSampleDraws - own);
+    const double to = density.quantile(u);
+    theta.col(s) += (to - z(s)) * line.direction;
+    z(s) = to;
+  }
+  Vector log_density(kSampleDraws);
+  Matrix gradient(theta.rows(), theta.cols());
+  evaluator.evaluate(theta, log_density, gradient);
+  Vector log_weights = log_density - q.log_density(theta);
+  for (Index s = 0; s < kSampleDraws; ++s) {
+    const double normal = standard_normal(z(s));
+    log_weights(s) -=
+        normal > 0 ? std::log(.5 + .5 * density(z(s)) / normal)
+                   : std::log(.5 * density(z(s))) + .5 * z(s) * z(s) + .5 * std::log(2 * std::numbers::pi);
+  }
+  if (!log_weights.array().isFinite().any()) return std::nullopt;
+  const SmoothedWeights weights = smooth_weights(log_weights);
+  if (weights.effective < kFewestEffective) return std::nullopt;
+  const Vector share = weights.log_weights.array().exp();
+  const double shift = share.dot(z);
+  const double variance = share.dot((z.array() - shift).square().matrix());
+  return MarginalError{i, shift, std::sqrt(variance), weights.effective};
+}
+
+struct Suspect {
+  Line line;
+  LineDensity density;
+  MarginalError error;
+};
+
+std::vector<Suspect> find_suspects(Evaluator& evaluator, const Gaussian& q) {
+  const Index m = q.dimension();
+  Vector gradient(m);
+  const double centre = evaluator.evaluate(q.mean(), gradient);
+  std::vector<Suspect> out;
+  if (!std::isfinite(centre)) return out;
+  const Index stride = (m + kMostCoordinates - 1) / kMostCoordinates;
+  for (Index i = 0; i < m; i += stride) {
+    Line line = line_of(q, i);
+    if (!needs_second_look(evaluator, q, line, centre)) continue;
+    const Vector z = line_points();
+    LineDensity density(z, log_densities_along(evaluator, q, line, z));
+    const MarginalError error{i, density.mean(), density.sd(), 0};
+    if (error.size() > kSmallError) out.push_back({std::move(line), std::move(density), error});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Suspect& a, const Suspect& b) { return a.error.size() > b.error.size(); });
+  return out;
+}
+
+}  // namespace
+
+double MarginalError::size() const {
+  return std::max(std::abs(shift) / std::max(1.0, sd_ratio), std::abs(std::log(sd_ratio)));
+}
+
+LineDensity::LineDensity(Vector points, const Vector& log_values) : points_(std::move(points)) {
+  density_ = (log_values.array() - log_values.maxCoeff()).exp();
+  const Index n = points_.size();
+  below_ = Vector::Zero(n);
+  double first = 0;
+  double second = 0;
+  for (Index k = 1; k < n; ++k) {
+    const double width = points_(k) - points_(k - 1);
+    const double a = density_(k - 1);
+    const double b = density_(k);
+    below_(k) = below_(k - 1) + .5 * width * (a + b);
+    first += .5 * width * (a * points_(k - 1) + b * points_(k));
+    second += .5 * width * (a * points_(k - 1) * points_(k - 1) + b * points_(k) * points_(k));
+  }
+  const double mass = below_(n - 1);
+  density_ /= mass;
+  below_ /= mass;
+  mean_ = first / mass;
+  sd_ = std::sqrt(second / mass - mean_ * mean_);
+}
+
+double LineDensity::operator()(double z) const {
+  const Index n = points_.size();
+  if (!(z >= points_(0)) || z >= points_(n - 1)) return 0;
+  const Index k = std::upper_bound(points_.begin(), points_.end(), z) - points_.begin();
+  const double share = (z - points_(k - 1)) / (points_(k) - points_(k - 1));
+  return density_(k - 1) + share * (density_(k) - density_(k - 1));
+}
+
+double LineDensity::quantile(double u) const {
+  const Index n = points_.size();
+  const Index k =
+      std::clamp<Index>(std::upper_bound(below_.begin(), below_.end(), u) - below_.begin(), 1, n - 1);
+  const double width = points_(k) - points_(k - 1);
+  const double mass = u - below_(k - 1);
+  // Of a + (b - a) t / width, the t up to which it has that mass; in the form that is safe where a = b.
+  const double a = density_(k - 1);
+  const double slope = (density_(k) - a) / width;
+  const double root = std::sqrt(std::max(0.0, a * a + 2 * slope * mass));
+  return a + root > 0 ? points_(k - 1) + std::min(width, 2 * mass / (a + root)) : points_(k - 1);
+}
+
+std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed) {
+  const std::vector<Suspect> suspects = find_suspects(evaluator, q);
+  std::vector<MarginalError> out;
+  for (std::size_t k = 0; k < suspects.size(); ++k) {
+    const Suspect& suspect = suspects[k];
+    const auto sampled = k < kMostSamples
+                             ? sample_marginal(evaluator, q, suspect.line, suspect.density, seed + k)
+                             : std::nullopt;
+    out.push_back(sampled.value_or(suspect.error));
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const MarginalError& a, const MarginalError& b) { return a.size() > b.size(); });
+  return out;
+}
+
+}  // namespace magva

@@ -1,0 +1,50 @@
+#pragma once
+// Where the Gaussian's own draws do not go: each coordinate's marginal, far out on both sides.
+//
+// Along theta_i the posterior is looked at on the line of conditional means, mu + z Sigma e_i / sd_i. What it
+// does there, normalised, is a first approximation of the marginal of z; where that is not N(0, 1), it is
+// the proposal of an importance sample, which decides.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/evaluator.hpp"
+#include "magva/posterior.hpp"
+
+namespace magva {
+
+/// How far the posterior's marginal of a coordinate is from the Gaussian's.
+struct MarginalError {
+  Index coordinate;
+  double shift;            ///< of the mean, in sds of the Gaussian
+  double sd_ratio;         ///< the posterior's sd over the Gaussian's
+  double effective_draws;  ///< behind these figures; 0: they are those of the line alone
+  /// The larger of the shift in sds and |log sd_ratio|.
+  double size() const;
+};
+
+/// The coordinates whose marginal is not the Gaussian's, the worst first. Looks at all coordinates up to
+/// some hundreds, at a part of them beyond.
+std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed);
+
+/// A density that is linear between grid points, normalised: of z on such a line.
+class LineDensity {
+ public:
+  /// `log_values` at ascending points, up to a constant; -infinity is 0. At least one must be finite.
+  LineDensity(Vector points, const Vector& log_values);
+
+  double operator()(double z) const;
+  double mean() const { return mean_; }
+  double sd() const { return sd_; }
+  /// The point below which a share u of the mass lies.
+  double quantile(double u) const;
+
+ private:
+  Vector points_;
+  Vector density_;
+  Vector below_;  // mass left of each point
+  double mean_ = 0;
+  double sd_ = 0;
+};
+
+}  // namespace magva
