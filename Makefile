@@ -11,9 +11,15 @@ demo: build
 	@scripts/setup demo
 	build/magva reproduce ionosphere --out results
 
+# The Python package is tested where PyPI can be reached.
 test:
 	@scripts/setup build test fuzz
-	@cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=ON >/dev/null
+	@if scripts/python-venv build/venv; then \
+	  cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=ON -DMAGVA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/build/venv/bin/python >/dev/null; \
+	else \
+	  echo "the Python package is not tested: PyPI cannot be reached"; \
+	  cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=ON -DMAGVA_PYTHON=OFF >/dev/null; \
+	fi
 	@cmake --build --preset release -j $(JOBS)
 	ctest --test-dir build --output-on-failure -j $(JOBS)
 

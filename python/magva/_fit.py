@@ -1,0 +1,425 @@
+"""The result of a fit."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import os
+import pathlib
+import tempfile
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _core
+from ._structure import Array, Structure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Fit", "compare", "load"]
+
+_FOLDER_FILES = ("fit.json", "trace.csv", "posterior.magva", "model.json")
+
+
+class Fit:
+    """A Gaussian approximation of a posterior, what it says about the parameters, and how far to trust it.
+
+    Parameters are on the user's scale: the coefficients of a regression, the constrained parameters of a Stan, PyMC or NumPyro model.
+    The approximation itself is a Gaussian on the unconstrained scale of ``theta``; the names that begin with ``theta`` are about that.
+    """
+
+    def __init__(self, handle: _core.Fit, structure: Structure | None = None) -> None:
+        self._handle = handle
+        self._given_structure = structure
+        self._structure = structure or Structure.from_names(handle.quantity_names)
+
+    # What came out.
+
+    @property
+    def names(self) -> list[str]:
+        """The parameters, in the order of :attr:`mean` and :attr:`sd`."""
+        return [row[0] for row in self._handle.parameters]
+
+    @property
+    def mean(self) -> Array:
+        """Posterior means of the parameters."""
+        return np.array([row[1] for row in self._handle.parameters])
+
+    @property
+    def sd(self) -> Array:
+        """Posterior standard deviations of the parameters."""
+        return np.array([row[2] for row in self._handle.parameters])
+
+    def summary(self) -> pd.DataFrame:
+        """Mean, sd, and the 5 %, 50 % and 95 % quantiles of every parameter; in a notebook, with the verdict above it."""
+        from ._summary import Summary
+
+        rows = self._handle.parameters
+        frame = Summary([row[1:] for row in rows], index=[row[0] for row in rows], columns=["mean", "sd", "5%", "50%", "95%"])
+        frame.attrs["verdict"] = self.verdict
+        return frame
+
+    def quantiles(self, probabilities: Iterable[float] = (0.05, 0.5, 0.95), *, number: int = 4000, seed: int = 1) -> pd.DataFrame:
+        """Quantiles of every parameter, exact if it is a coordinate of theta or a linear combination of some, otherwise from ``number`` draws."""
+        import pandas as pd
+
+        wanted = [float(p) for p in probabilities]
+        if not all(0 < p < 1 for p in wanted):
+            raise ValueError(f"the probabilities are {wanted} and must be between 0 and 1")
+        z = np.array([_normal_quantile(p) for p in wanted])
+        values = self.mean[:, None] + self.sd[:, None] * z
+        from_draws = [i for i, linear in enumerate(self._handle.quantity_is_linear) if not linear]
+        if from_draws:
+            values[from_draws] = np.nanquantile(self._quantity_draws(number, seed)[:, from_draws], wanted, axis=0).T
+        return pd.DataFrame(values, index=self._handle.quantity_names, columns=[f"{100 * p:g}%" for p in wanted])
+
+    def draws(self, number: int = 1000, *, seed: int = 1, resample: bool = False) -> dict[str, Array]:
+        """Draws by the name of the variable, each an array (number, *shape).
+
+        With ``resample=True`` they are chosen out of ten times as many by their importance weights, which brings them nearer to the
+        posterior; refused with a :class:`DataError` if k-hat is above .7.
+        """
+        values = self._quantity_draws(number, seed, resample)
+        return {variable.name: variable.take(values) for variable in self._structure.variables}
+
+    def frame(self, number: int = 1000, *, seed: int = 1, resample: bool = False) -> pd.DataFrame:
+        """The same draws as a DataFrame: one row per draw, one column per parameter."""
+        import pandas as pd
+
+        return pd.DataFrame(self._quantity_draws(number, seed, resample), columns=self._handle.quantity_names)
+
+    def _quantity_draws(self, number: int, seed: int, resample: bool = False) -> Array:
+        theta = self.theta_draws(number, seed=seed, resample=resample)
+        return np.asarray(self._handle.report(theta.T, seed)).T
+
+    # The Gaussian.
+
+    @property
+    def theta_names(self) -> list[str]:
+        """The coordinates of theta."""
+        return self._handle.names
+
+    @property
+    def theta_mean(self) -> Array:
+        """The mean of the Gaussian."""
+        return self._handle.posterior.mean()
+
+    @property
+    def theta_sd(self) -> Array:
+        """The standard deviations of the Gaussian."""
+        return self._handle.posterior.sd()
+
+    def theta_draws(self, number: int = 1000, *, seed: int = 1, resample: bool = False) -> Array:
+        """Draws of theta, one row each."""
+        if number < 1:
+            raise ValueError(f"number is {number} and must be at least 1")
+        if resample:
+            return self._handle.resample(number, seed).T
+        return self._handle.posterior.draws(number, seed, 0).T
+
+    def _coordinate(self, name: int | str) -> int:
+        names = self.theta_names
+        if isinstance(name, str):
+            if name not in names:
+                near = _core.nearest_name(name, names)
+                raise KeyError(f"theta has no coordinate {name!r}" + (f" (did you mean {near!r}?)" if near else ""))
+            return names.index(name)
+        if not -len(names) <= name < len(names):
+            raise IndexError(f"theta has {len(names)} coordinates: there is none with index {name}")
+        return name % len(names)
+
+    def covariance_row(self, name: int | str) -> Array:
+        """The covariances of one coordinate of theta, by name or index, with all."""
+        return self._handle.posterior.covariance_row(self._coordinate(name))
+
+    def covariance(self, names: Iterable[int | str] | None = None) -> Array:
+        """The covariance matrix of these coordinates of theta, or of all."""
+        index = range(len(self.theta_names)) if names is None else [self._coordinate(name) for name in names]
+        return np.array([self._handle.posterior.covariance_row(i)[list(index)] for i in index])
+
+    def correlation(self, names: Iterable[int | str] | None = None) -> Array:
+        """The correlation matrix of these coordinates of theta, or of all."""
+        covariance = self.covariance(names)
+        sd = np.sqrt(np.diag(covariance))
+        return np.asarray(covariance / np.outer(sd, sd))
+
+    @property
+    def rank(self) -> int:
+        """The number of factors of the covariance; the dimension if it is full rank."""
+        return self._handle.posterior.rank
+
+    @property
+    def factors(self) -> Array:
+        """The factor loadings W of the covariance W W' + diag(residual_sd)^2, by decreasing length; its Cholesky factor if full rank."""
+        return self._handle.posterior.factors()
+
+    @property
+    def factor_shares(self) -> Array:
+        """The share of each factor in the total variance of theta."""
+        return self._handle.posterior.factor_shares()
+
+    @property
+    def residual_sd(self) -> Array:
+        """The residual standard deviations; empty if the covariance is full rank."""
+        return self._handle.posterior.residual_sd()
+
+    def log_density(self, theta: Any) -> Array:
+        """The normalised log density of the Gaussian at points theta (S, m), or at one."""
+        return self._at_points(theta, self._handle.posterior.log_density)
+
+    def model_log_density(self, theta: Any) -> Array:
+        """The model's log density, unnormalised, at points theta (S, m), or at one."""
+        return self._at_points(theta, self._handle.model_log_density)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether the model and its data are here; not so for a fit that was loaded or unpickled."""
+        return self._handle.has_model
+
+    def _at_points(self, theta: Any, function: Any) -> Array:
+        points = np.asarray(theta, dtype=np.float64)
+        dim = len(self.theta_names)
+        if points.ndim not in (1, 2) or points.shape[-1] != dim:
+            raise ValueError(f"theta has shape {points.shape} and must be ({dim},) or (S, {dim})")
+        values = np.asarray(function(np.atleast_2d(points).T))
+        return values[0] if points.ndim == 1 else values
+
+    # How far to trust it.
+
+    @property
+    def elbo(self) -> float:
+        """The evidence lower bound; NaN if it is not finite."""
+        return _number(self._handle.elbo)
+
+    @property
+    def elbo_se(self) -> float:
+        """Its standard error; 0 if it is exact."""
+        return _number(self._handle.elbo_se)
+
+    @property
+    def khat(self) -> float:
+        """Pareto k-hat of the importance weights."""
+        return _number(self._handle.khat)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing was found that speaks against the result."""
+        return bool(self._handle.trusted)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against it, in sentences."""
+        return self._handle.warnings
+
+    @property
+    def notes(self) -> list[str]:
+        """What was chosen, encoded or dropped, and why."""
+        return self._handle.notes
+
+    @property
+    def verdict(self) -> str:
+        """The result's quality in a sentence or two."""
+        if self.trusted and not self.warnings:
+            return (
+                f"To be trusted: k-hat is {self.khat:.2f}, {_core.describe_khat(self.khat)}."
+                if math.isfinite(self.khat)
+                else "To be trusted."
+            )
+        return ("To be trusted, but: " if self.trusted else "Not to be trusted: ") + "; ".join(self.warnings) + "."
+
+    @property
+    def stopped(self) -> str:
+        """'converged', 'iteration limit', 'time limit', 'interrupted' or 'diverged'."""
+        return self._handle.stopped
+
+    @property
+    def stop_detail(self) -> str:
+        """Why, in a sentence."""
+        return self._handle.stop_detail
+
+    @property
+    def model(self) -> str:
+        """What was fitted, in a phrase."""
+        return self._handle.model
+
+    @property
+    def family(self) -> str:
+        """The approximating family."""
+        return self._handle.family
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the optimiser."""
+        return self._handle.iterations
+
+    @property
+    def gradient_evaluations(self) -> int:
+        """Gradients that the fit evaluated, without those of its assessment."""
+        return self._handle.gradient_evaluations
+
+    @property
+    def seconds(self) -> float:
+        """What the fit took, assessment included."""
+        return self._handle.seconds
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the fit, defaults included."""
+        return dict(json.loads(self._handle.options))
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The way to the result: ranks that were considered, starts."""
+        return dict(json.loads(self._handle.details))
+
+    @property
+    def trace(self) -> pd.DataFrame:
+        """How the ELBO rose."""
+        import pandas as pd
+
+        return pd.DataFrame(self._handle.trace, columns=["iteration", "gradient_evaluations", "seconds", "elbo"])
+
+    # Rows of a table.
+
+    def predict(self, data: Any, *, level: float = 0.9, number: int = 1000, seed: int = 1, missing: str = "refuse") -> pd.DataFrame:
+        """The posterior predictive distribution for the rows of a table, encoded as the data of the fit were.
+
+        For two classes the likelier class, the probability of the second and its central interval; otherwise the mean of the response
+        and a central interval for the response. Rows that have the response get ``observed`` and ``log_score``.
+
+        Parameters
+        ----------
+        level
+            The mass of the intervals: .9 or .5.
+        number
+            Draws from the posterior.
+        missing
+            What to do about rows with missing values: ``"refuse"`` or ``"drop"``.
+        """
+        import pandas as pd
+
+        from ._tables import make_table
+
+        bounds = {0.9: ("q05", "q95"), 0.5: ("q25", "q75")}.get(level)
+        if bounds is None:
+            raise ValueError(f"level is {level} and must be 0.9 or 0.5")
+        if missing not in ("refuse", "drop"):
+            raise ValueError(f"missing is {missing!r} and must be 'refuse' or 'drop'")
+        if number < 2:
+            raise ValueError(f"number is {number} and must be at least 2")
+        found = self._handle.predict(make_table(data), missing == "drop", number, seed)
+        columns: dict[str, Any] = {}
+        classes = self._handle.classes
+        if classes is not None:
+            columns["class"] = np.asarray(classes, dtype=object)[(found["mean"] >= 0.5).astype(int)]
+        columns["probability" if classes is not None else "mean"] = found["mean"]
+        columns["lower"], columns["upper"] = found[bounds[0]], found[bounds[1]]
+        if len(found["observed"]):
+            seen = found["observed"]
+            columns["observed"] = np.asarray(classes, dtype=object)[(seen > 0).astype(int)] if classes is not None else seen
+            columns["log_score"] = found["log_score"]
+        index = data.index[found["row"]] if isinstance(data, pd.DataFrame) else found["row"]
+        return pd.DataFrame(columns, index=index)
+
+    # Elsewhere.
+
+    def to_arviz(self, number: int = 1000, *, seed: int = 1) -> Any:
+        """Draws as ArviZ's InferenceData (ArviZ 0.x) or DataTree (1.x).
+
+        Groups: posterior, sample_stats (``lp``, the model's log density, and ``log_q``, the approximation's), observed_data, and
+        log_likelihood and posterior_predictive where the model has them.
+        """
+        from ._arviz import to_arviz
+
+        return to_arviz(self, number, seed)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes the folder that ``magva fit`` writes: the program and :func:`magva.load` read it."""
+        self._handle.save(os.fspath(folder))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary) / "fit"
+            self.save(folder)
+            files = {name: (folder / name).read_bytes() for name in _FOLDER_FILES if (folder / name).exists()}
+        return _from_files, (files,)
+
+    def __copy__(self) -> Fit:
+        return Fit(self._handle, self._given_structure)
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Fit:
+        return self.__copy__()  # a fit never changes
+
+    def _headline(self) -> str:
+        return (
+            f"{self.stopped}: ELBO {self.elbo:.2f} (standard error {self.elbo_se:.2g}), k-hat {self.khat:.2f}, "
+            f"{self.family}, rank {self.rank}, {self.seconds:.2f} s"
+        )
+
+    def __repr__(self) -> str:
+        rows = self._handle.parameters
+        shown = [f"  {name:<20} {mean:>10.4g} {sd:>10.3g}" for name, mean, sd, *_ in rows[:8]]
+        more = [f"  ... and {len(rows) - 8} more: fit.summary()"] if len(rows) > 8 else []
+        head = [f"<magva.Fit: {self.model}>", self._headline(), self.verdict, f"  {'':<20} {'mean':>10} {'sd':>10}"]
+        return "\n".join(head + shown + more)
+
+    def _repr_html_(self) -> str:
+        head = f"<p><b>{html.escape(self.model)}</b><br>{html.escape(self._headline())}</p>"
+        return head + str(self.summary()._repr_html_())
+
+
+def _from_files(files: dict[str, bytes]) -> Fit:
+    with tempfile.TemporaryDirectory() as temporary:
+        for name, content in files.items():
+            (pathlib.Path(temporary) / name).write_bytes(content)
+        return load(temporary)
+
+
+def load(folder: str | os.PathLike[str]) -> Fit:
+    """A fit from the folder that ``magva fit`` or :meth:`Fit.save` wrote.
+
+    Model and data are not in the folder: what needs them, such as :meth:`Fit.model_log_density`, raises a ValueError. Draws of a fit to
+    a Stan, PyMC, JAX or NumPyro model are of its unconstrained parameters; the summary is as it was.
+    """
+    return Fit(_core.Fit.load(os.fspath(folder)))
+
+
+def compare(fits: Mapping[str, Fit]) -> pd.DataFrame:
+    """Fits of different models to the same data, or of one model in different ways: the highest ELBO first.
+
+    ``elbo_difference`` is to the best; its standard error leaves out what the two fits' draws have in common.
+    """
+    import pandas as pd
+
+    if not fits:
+        raise ValueError("there are no fits to compare")
+    rows = {
+        name: {
+            "elbo": fit.elbo,
+            "elbo_se": fit.elbo_se,
+            "khat": fit.khat,
+            "trusted": fit.trusted,
+            "rank": fit.rank,
+            "parameters": len(fit.theta_names),
+            "seconds": fit.seconds,
+        }
+        for name, fit in fits.items()
+    }
+    table = pd.DataFrame.from_dict(rows, orient="index").sort_values("elbo", ascending=False)
+    table.insert(1, "elbo_difference", table["elbo"] - table["elbo"].iloc[0])
+    table.insert(2, "difference_se", np.hypot(table["elbo_se"], table["elbo_se"].iloc[0]))
+    table.loc[table.index[0], "difference_se"] = 0.0
+    return table
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _normal_quantile(probability: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(probability)

@@ -1,0 +1,223 @@
+"""The functions that fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._density import BatchedDensity, LogDensity, PointwiseDensity
+from ._fit import Fit
+from ._options import GROUPS, ArrayOptions, FittingOptions, TableOptions, Unpack, check_options
+from ._structure import Structure
+from ._watch import Callback, Watch
+
+__all__ = ["InterruptedWarning", "fit", "fit_arrays", "fit_table"]
+
+
+class InterruptedWarning(UserWarning):
+    """A fit was interrupted: the result is the best so far."""
+
+
+def run(
+    source: _core.Source, options: str, init: Any, progress: bool | None, callback: Callback | None, structure: Structure | None = None
+) -> Fit:
+    """Runs a fit; Ctrl-C ends it with what there is, and a warning."""
+    watch = Watch(progress, callback)
+    start = _start(source, init)
+    with watch.running():
+        handle = _core.Fit.run(source, options, start, watch, watch.every_view)
+    if handle.stopped == "interrupted":
+        warnings.warn(f"the fit was {handle.stop_detail}: this is the best result so far", InterruptedWarning, stacklevel=3)
+    return Fit(handle, structure)
+
+
+def _start(source: _core.Source, init: Any) -> Any:
+    """An array of all coordinates, or a mapping of some names to values, in place of the model's own start."""
+    if init is None:
+        return None
+    if not isinstance(init, Mapping):
+        start = np.asarray(init, dtype=np.float64)
+        if start.shape != (source.dimension,):
+            raise ValueError(f"init has shape {start.shape} and must be ({source.dimension},)")
+    else:
+        start = source.start
+        names = source.names
+        for name, value in init.items():
+            if name not in names:
+                near = _core.nearest_name(name, names)
+                raise ValueError(f"init names {name!r}, which is no parameter" + (f" (did you mean {near!r}?)" if near else ""))
+            start[names.index(name)] = value
+    if not np.all(np.isfinite(start)):
+        raise ValueError("init must be finite")
+    return start
+
+
+def _dimension(dim: Any) -> int:
+    if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or dim < 1:
+        raise ValueError(f"dim is {dim!r} and must be a positive integer: the number of parameters")
+    return int(dim)
+
+
+def fit(
+    log_density: LogDensity,
+    dim: int,
+    *,
+    batched: bool = False,
+    jac: Any = True,
+    names: Sequence[str] | None = None,
+    init: Any = None,
+    progress: bool | None = None,
+    callback: Callback | None = None,
+    **options: Unpack[FittingOptions],
+) -> Fit:
+    """Fits a Gaussian to a posterior that is given by its log density.
+
+    Parameters
+    ----------
+    log_density
+        Maps theta, an array of ``dim`` unconstrained numbers, to the log density (up to a constant) and its gradient. A point outside
+        of the support, or that cannot be evaluated, gets ``-inf`` or ``nan``.
+    dim
+        The number of parameters.
+    batched
+        Whether ``log_density`` maps an array (S, dim) of S points to values (S,) and gradients (S, dim): the fewer calls, the faster.
+    jac
+        ``True``: ``log_density`` returns its gradient, too; or a function that returns the gradient.
+    names
+        Of the parameters; ``theta[1]``, ``theta[2]``, ... without.
+    init
+        Where to start: an array, or a mapping of names to values. Zeros without.
+    progress
+        Whether to show a bar; by default in notebooks and on terminals.
+    callback
+        Called with a :class:`FitView` after every iteration; ``False`` ends the fit with the best result so far.
+    **options
+        How the fit is run: see :func:`magva.options`.
+
+    Ctrl-C ends the fit with the best result so far and an :class:`InterruptedWarning`; a second one raises ``KeyboardInterrupt``.
+    """
+    m = _dimension(dim)
+    labels = [f"theta[{i + 1}]" for i in range(m)] if names is None else [str(name) for name in names]
+    if len(labels) != m or len(set(labels)) != m:
+        raise ValueError(f"names must be {m} different texts, one per parameter")
+    checked = check_options("fit", options, GROUPS["fit"])
+    function = with_gradient(log_density, jac)
+    density = BatchedDensity(function, m) if batched else PointwiseDensity(function, m)
+    source = _core.Source.density(density, labels, f"log density {_name(log_density)} with {m} parameters")
+    return run(source, checked, init, progress, callback)
+
+
+def with_gradient(log_density: LogDensity, jac: Any) -> LogDensity:
+    """A function that returns value and gradient."""
+    if not callable(log_density):
+        raise TypeError(f"log_density is a {type(log_density).__name__} and must be a function")
+    if jac is None or jac is False:
+        raise ValueError(
+            "the engine needs the gradient of the log density: return it with the value, give it as jac=, "
+            "or let magva.fit_jax differentiate a function that is written with jax.numpy"
+        )
+    if jac is True:
+        return log_density
+    if not callable(jac):
+        raise TypeError(f"jac is a {type(jac).__name__} and must be True or a function that returns the gradient")
+    return lambda theta: (log_density(theta), jac(theta))
+
+
+def _name(function: Any) -> str:
+    return f"'{getattr(function, '__name__', type(function).__name__)}'"
+
+
+def fit_table(
+    data: Any,
+    response: str,
+    *,
+    init: Mapping[str, float] | Any = None,
+    text: Sequence[str] = (),
+    progress: bool | None = None,
+    callback: Callback | None = None,
+    **options: Unpack[TableOptions],
+) -> Fit:
+    """Fits a regression of one column of a table on the others, as ``magva fit`` does.
+
+    Parameters
+    ----------
+    data
+        A pandas, polars or Arrow table, or a mapping of names to columns. Texts, categories and booleans become indicators.
+    response
+        The column that is to be explained. The model follows from it unless ``model=`` names one: two classes, counts, or numbers.
+    init
+        Where to start: an array, or a mapping of names to values.
+    text
+        Columns of numbers that are names of categories.
+    progress, callback
+        As for :func:`fit`.
+    **options
+        The model, its prior, columns, and how the fit is run: see ``magva.options("fit_table")``.
+    """
+    from ._tables import make_table
+
+    if not isinstance(response, str):
+        raise TypeError(f"response is a {type(response).__name__} and must be the name of a column")
+    checked = check_options("fit_table", options, GROUPS["fit_table"])
+    source = _core.Source.table(make_table(data, text=text), _with_response(checked, response))
+    return run(source, checked, init, progress, callback)
+
+
+def _with_response(options: str, response: str) -> str:
+    import json
+
+    return json.dumps({**json.loads(options), "response": response})
+
+
+def fit_arrays(
+    x: Any,
+    y: Any,
+    *,
+    names: Sequence[str] | None = None,
+    weights: Any = None,
+    init: Any = None,
+    progress: bool | None = None,
+    callback: Callback | None = None,
+    **options: Unpack[ArrayOptions],
+) -> Fit:
+    """Fits a regression of y on the columns of x, a matrix (n, k) of NumPy or a sparse one of SciPy; an intercept is added.
+
+    Parameters
+    ----------
+    x, y
+        Predictors and response.
+    names
+        Of the columns of x; x1, x2, ... without, and always for a sparse matrix.
+    weights
+        Of the observations.
+    init, progress, callback, **options
+        As for :func:`fit_table`.
+    """
+    from ._tables import make_array_table
+
+    sparse = hasattr(x, "tocsr")
+    matrix = x if sparse else np.asarray(x, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"x has shape {matrix.shape} and must be two-dimensional")
+    labels = [f"x{j + 1}" for j in range(matrix.shape[1])] if names is None else [str(name) for name in names]
+    if len(labels) != matrix.shape[1] or (sparse and names is not None):
+        raise ValueError(f"names must be {matrix.shape[1]} texts, and a sparse matrix has none")
+    column = np.asarray(y)
+    if column.shape != (matrix.shape[0],):
+        raise ValueError(f"y has shape {column.shape} and must be ({matrix.shape[0]},), one value per row of x")
+    given: dict[str, Any] = dict(options)
+    response = "label" if sparse else "y"
+    observations = None
+    if weights is not None:
+        observations = ("(weights)", np.asarray(weights, dtype=np.float64))
+        if observations[1].shape != column.shape:
+            raise ValueError(f"weights have shape {observations[1].shape} and must be {column.shape}")
+        given["weights"] = "(weights)"
+    checked = check_options("fit_arrays", given, GROUPS["fit_table"])
+    table = make_array_table(matrix, labels, (response, column), observations)
+    source = _core.Source.table(table, _with_response(checked, response))
+    return run(source, checked, init, progress, callback)

@@ -1,0 +1,186 @@
+"""Whatever goes wrong is a clear exception, and the interpreter lives."""
+
+import time
+import traceback
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import magva
+
+
+def fine(theta):
+    return -0.5 * theta @ theta, -theta
+
+
+class Broken(Exception):
+    pass
+
+
+def test_what_the_density_raises_comes_out_with_its_traceback():
+    def deep_inside():
+        raise Broken("my own message")
+
+    def density(theta):
+        return deep_inside()
+
+    with pytest.raises(Broken, match="my own message") as caught:
+        magva.fit(density, 2)
+    functions = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert functions[-2:] == ["density", "deep_inside"]
+    assert magva.fit(fine, 2).trusted
+
+
+def test_a_density_that_fails_late():
+    calls = []
+
+    def density(theta):
+        calls.append(1)
+        if len(calls) == 50:
+            raise Broken
+        return fine(theta)
+
+    with pytest.raises(Broken):
+        magva.fit(density, 3)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "words"),
+    [
+        (lambda t: -0.5 * t @ t, TypeError, "must return the log density and its gradient"),
+        (lambda t: (0.0, -t, 1), TypeError, "must return the log density and its gradient"),
+        (lambda t: (0.0, -t[:1]), ValueError, r"gradient of shape \(1,\)"),
+        (lambda t: (t, -t), ValueError, r"value of shape \(2,\)"),
+        (lambda t: ("x", -t), TypeError, "no array of real numbers"),
+        (lambda t: (1j, -t), TypeError, "no array of real numbers"),
+        (lambda t: (0.0, [object(), object()]), TypeError, "no array of real numbers"),
+        (lambda t: (0.0, [[1], [2, 3]]), TypeError, "no array of numbers"),
+        (lambda t: None, TypeError, "NoneType"),
+    ],
+)
+def test_answers_of_the_wrong_kind(answer, error, words):
+    with pytest.raises(error, match=words):
+        magva.fit(answer, 2)
+
+
+def test_batched_answers_of_the_wrong_shape():
+    with pytest.raises(ValueError, match="with batched=True"):
+        magva.fit(lambda t: (0.0, -t), 2, batched=True)
+
+
+def test_a_density_that_is_never_finite():
+    with pytest.raises(magva.DataError, match="finite"):
+        magva.fit(lambda t: (np.nan, t), 2)
+
+
+def test_a_density_that_changes_its_mind():
+    rng = np.random.default_rng(1)
+    with pytest.raises(ValueError, match="differs between two evaluations"):
+        magva.fit(lambda t: (-0.5 * t @ t + rng.normal(), -t), 2)
+
+
+def test_a_slow_density_keeps_to_the_time_limit():
+    def slow(theta):
+        time.sleep(0.01)
+        return fine(theta)
+
+    fit = magva.fit(slow, 20, time_limit=0.3)
+    assert fit.stopped == "time limit"
+    assert not fit.trusted
+
+
+def test_gradients_are_asked_for():
+    with pytest.raises(ValueError, match="let magva"):
+        magva.fit(lambda t: -0.5 * t @ t, 2, jac=None)
+
+
+def test_a_wrong_gradient_is_not_trusted():
+    fit = magva.fit(lambda t: (-0.5 * t @ t, t), 2, evaluations=2000)
+    assert not fit.trusted
+
+
+@pytest.mark.parametrize("dim", [0, -1, 2.5, "3", None, True])
+def test_dimensions_that_are_none(dim):
+    with pytest.raises(ValueError, match="positive integer"):
+        magva.fit(fine, dim)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rnak": 3}, r"no option 'rnak' \(did you mean 'rank'\?\)"),
+        ({"rank": "many"}, "rank is 'many' and must be auto or an integer"),
+        ({"seed": -1}, "seed is '-1' and must be an integer"),
+        ({"time_limit": 0}, "time_limit is '0' and must be a positive number"),
+        ({"time_limit": float("nan")}, "finite numbers"),
+        ({"approximation": "ful-rank"}, "must be one of"),
+        ({"draws": 3}, "the default optimiser has no draws"),
+        ({"init": np.zeros(3)}, r"init has shape \(3,\) and must be \(2,\)"),
+        ({"init": [np.nan, 0]}, "init must be finite"),
+        ({"names": ["a"]}, "names must be 2 different texts"),
+        ({"threads": object()}, "must be texts, finite numbers"),
+    ],
+)
+def test_options_that_cannot_be(options, words):
+    with pytest.raises(ValueError, match=words):
+        magva.fit(fine, 2, **options)
+
+
+def test_a_misspelt_option_is_a_type_error_too():
+    with pytest.raises(TypeError):
+        magva.fit(fine, 2, sed=1)
+
+
+def test_no_function():
+    with pytest.raises(TypeError, match="must be a function"):
+        magva.fit(3, 2)
+
+
+def frame(**columns):
+    return pd.DataFrame({"y": [0.0, 1.5, 2.5, 1.0], "x": [1.0, 2.0, 3.0, 5.0], **columns})
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "words"),
+    [
+        (frame(), {"response": "z"}, "no column 'z'"),
+        (frame(x=[1, np.inf, 2, 3]), {"response": "y"}, "row 2, column 'x': inf is not a finite number"),
+        (frame(x=[1, np.nan, 2, 3]), {"response": "y"}, "missing"),
+        (frame(x=pd.date_range("2020", periods=4)), {"response": "y"}, "'x' holds values of type datetime64"),
+        (frame(x=[(1,), (2,), (3,), (4,)]), {"response": "y"}, "'x' holds values of type tuple"),
+        (frame(x=[1j, 2, 3, 4]), {"response": "y"}, "'x' holds values of type complex"),
+        (frame(y=["a", "b", "c", "a"]), {"response": "y"}, "class"),
+        (frame()[:0], {"response": "y"}, "no rows"),
+        (pd.DataFrame([[1.0, 2.0]] * 3, columns=["y", "y"]), {"response": "y"}, "two columns 'y'"),
+    ],
+)
+def test_tables_that_cannot_be_used(data, options, words):
+    with pytest.raises(magva.DataError, match=words):
+        magva.fit_table(data, **options)
+
+
+def test_no_table():
+    with pytest.raises(TypeError, match="pandas, polars or Arrow"):
+        magva.fit_table(np.zeros((3, 2)), "y")
+    with pytest.raises(TypeError, match="name of a column"):
+        magva.fit_table(frame(), np.zeros(4))
+
+
+def test_arrays_of_the_wrong_shape():
+    x = np.zeros((4, 2))
+    with pytest.raises(ValueError, match="two-dimensional"):
+        magva.fit_arrays(x[:, 0], np.zeros(4))
+    with pytest.raises(ValueError, match="one value per row"):
+        magva.fit_arrays(x, np.zeros(3))
+    with pytest.raises(ValueError, match="weights have shape"):
+        magva.fit_arrays(x, np.zeros(4), weights=np.ones(2))
+
+
+def test_folders_that_hold_no_fit(tmp_path):
+    with pytest.raises(OSError, match="there is no fit"):
+        magva.load(tmp_path / "nowhere")
+    (tmp_path / "other.txt").write_text("mine")
+    with pytest.raises(ValueError, match="holds other files"):
+        magva.fit(fine, 2).save(tmp_path)
+    assert (tmp_path / "other.txt").read_text() == "mine"

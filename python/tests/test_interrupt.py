@@ -1,0 +1,66 @@
+"""A real SIGINT, in a process of its own."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+ENGINE = """
+    import numpy as np
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(20000, 60))
+    y = (rng.random(20000) < .5).astype(int)
+    print("ready", flush=True)
+    fit = magva.fit_arrays(x, y, rule="adadelta", iterations=10**6, rank=4)
+"""
+DENSITY = """
+    def density(theta):
+        return -.5 * theta @ theta, -theta
+    print("ready", flush=True)
+    fit = magva.fit(density, 50, rule="adadelta", iterations=10**9)
+"""
+
+
+def start(body):
+    script = textwrap.dedent("import magva, time, warnings\n" + textwrap.dedent(body) + "\nprint(fit.stopped, len(fit.mean))")
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.5)
+    return process
+
+
+@pytest.mark.parametrize(("body", "size"), [(ENGINE, 61), (DENSITY, 50)])
+def test_ctrl_c_returns_what_there_is(body, size):
+    process = start(body)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert out == f"interrupted {size}\n", err
+    assert "InterruptedWarning: the fit was interrupted" in err
+    assert process.returncode == 0
+
+
+def test_ctrl_c_twice_raises():
+    process = start("""
+    def density(theta):
+        time.sleep(.8)
+        return -.5 * theta @ theta, -theta
+    print("ready", flush=True)
+    fit = magva.fit(density, 3)
+    """)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in err
+    assert process.returncode != 0
+
+
+def test_the_handler_is_put_back():
+    import magva
+
+    before = signal.getsignal(signal.SIGINT)
+    magva.fit(lambda t: (-0.5 * t @ t, -t), 2)
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,142 @@
+"""What a fit says, and that it can be kept."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import magva
+
+
+@pytest.fixture(scope="module")
+def fit(gaussian):
+    return magva.fit(gaussian, gaussian.dim)
+
+
+@pytest.fixture(scope="module")
+def regression(ionosphere):
+    return magva.fit_table(ionosphere, "Class", prior="horseshoe", seed=5)
+
+
+def test_summary_is_a_table(fit):
+    summary = fit.summary()
+    assert isinstance(summary, pd.DataFrame)
+    assert list(summary.columns) == ["mean", "sd", "5%", "50%", "95%"]
+    np.testing.assert_array_equal(summary["mean"], fit.mean)
+    assert fit.verdict in summary._repr_html_()
+    assert type(summary.loc[:, ["mean"]]) is pd.DataFrame
+
+
+def test_quantiles_are_exact_for_coordinates(fit):
+    quantiles = fit.quantiles([0.05, 0.5, 0.975])
+    np.testing.assert_allclose(quantiles["5%"], fit.summary()["5%"], rtol=1e-12)
+    np.testing.assert_allclose(quantiles["97.5%"], fit.mean + 1.959963984540054 * fit.sd, rtol=1e-12)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        fit.quantiles([1.0])
+
+
+def test_quantiles_of_transformed_parameters(regression):
+    quantiles = regression.quantiles([0.05, 0.95], seed=5)
+    np.testing.assert_allclose(quantiles["5%"], regression.summary()["5%"], rtol=1e-8, atol=1e-10)
+
+
+def test_draws(fit, gaussian):
+    draws = fit.theta_draws(20000, seed=2)
+    standard_error = fit.sd / np.sqrt(20000)
+    assert np.all(np.abs(draws.mean(axis=0) - gaussian.mean) < 5 * standard_error)
+    assert fit.draws(4)["theta"].shape == (4, 5)
+    frame = fit.frame(4)
+    assert list(frame.columns) == fit.names
+    np.testing.assert_array_equal(frame.to_numpy(), fit.draws(4)["theta"])
+    np.testing.assert_array_equal(fit.theta_draws(3), fit.theta_draws(10)[:3])
+    with pytest.raises(ValueError, match="at least 1"):
+        fit.draws(0)
+
+
+def test_resampled_draws(regression, fit):
+    assert fit.draws(10, resample=True)["theta"].shape == (10, 5)
+
+
+def test_covariance_and_correlation(fit):
+    covariance = fit.covariance()
+    np.testing.assert_allclose(np.diag(covariance), fit.sd**2)
+    np.testing.assert_allclose(fit.covariance_row("theta[2]"), covariance[1])
+    np.testing.assert_allclose(fit.covariance(["theta[3]", 0]), covariance[np.ix_([2, 0], [2, 0])])
+    np.testing.assert_allclose(np.diag(fit.correlation()), 1)
+    with pytest.raises(KeyError, match="did you mean"):
+        fit.covariance_row("thta[2]")
+    with pytest.raises(IndexError, match="none with index 9"):
+        fit.covariance_row(9)
+
+
+def test_log_densities(fit, gaussian):
+    theta = fit.theta_draws(3)
+    values = fit.model_log_density(theta)
+    np.testing.assert_allclose(values, [gaussian(point)[0] for point in theta])
+    np.testing.assert_allclose(fit.log_density(theta), values - fit.elbo, atol=1e-6)
+    assert fit.log_density(theta[0]) == fit.log_density(theta)[0]
+    with pytest.raises(ValueError, match="must be"):
+        fit.log_density(np.zeros(4))
+
+
+def test_factors(ionosphere):
+    fit = magva.fit_table(ionosphere, "Class", rank=2)
+    covariance = fit.factors @ fit.factors.T + np.diag(fit.residual_sd**2)
+    np.testing.assert_allclose(fit.covariance(), covariance)
+    assert fit.factor_shares.shape == (2,)
+
+
+def test_texts(fit):
+    assert "converged" in repr(fit)
+    assert "theta[1]" in repr(fit)
+    assert "<table" in fit._repr_html_()
+    assert fit.verdict.startswith("To be trusted")
+    assert fit.options["seed"] == 1
+    assert list(fit.trace.columns) == ["iteration", "gradient_evaluations", "seconds", "elbo"]
+
+
+def same(a, b):
+    assert a.mean.tobytes() == b.mean.tobytes()
+    assert a.elbo == b.elbo
+    assert a.warnings == b.warnings
+    assert a.theta_draws(3).tobytes() == b.theta_draws(3).tobytes()
+    pd.testing.assert_frame_equal(pd.DataFrame(a.summary()), pd.DataFrame(b.summary()))
+
+
+def test_pickle_and_copy(fit, regression, ionosphere):
+    same(pickle.loads(pickle.dumps(fit)), fit)
+    same(copy.copy(fit), fit)
+    same(copy.deepcopy(fit), fit)
+    loaded = pickle.loads(pickle.dumps(regression))
+    same(loaded, regression)
+    pd.testing.assert_frame_equal(loaded.predict(ionosphere[:5]), regression.predict(ionosphere[:5]))
+
+
+def test_a_loaded_fit_has_no_model(fit, tmp_path):
+    fit.save(tmp_path / "fit")
+    loaded = magva.load(tmp_path / "fit")
+    same(loaded, fit)
+    assert fit.has_model
+    assert not loaded.has_model
+    with pytest.raises(ValueError, match="without its model"):
+        loaded.model_log_density(np.zeros(5))
+
+
+def test_compare(ionosphere):
+    fits = {name: magva.fit_table(ionosphere, "Class", approximation=name) for name in ("mean-field", "full-rank")}
+    table = magva.compare(fits)
+    assert list(table.index) == ["full-rank", "mean-field"]
+    assert table["elbo_difference"].iloc[1] < 0
+    with pytest.raises(ValueError, match="no fits"):
+        magva.compare({})
+
+
+def test_arviz(fit, regression):
+    arviz = pytest.importorskip("arviz")
+    data = fit.to_arviz(200)
+    assert data.posterior["theta"].shape == (1, 200, 5)
+    assert set(data.sample_stats) == {"lp", "log_q"}
+    assert len(arviz.summary(data, kind="stats")) == 5
+    assert "tau" in regression.to_arviz(50).posterior
