@@ -63,7 +63,7 @@ class Fit:
         return frame
 
     def quantiles(self, probabilities: Iterable[float] = (0.05, 0.5, 0.95), *, number: int = 4000, seed: int = 1) -> pd.DataFrame:
-        """Quantiles of every parameter, exact if it is a coordinate of theta or a linear combination of some, otherwise from ``number`` draws."""
+        """Quantiles of every parameter: exact if it is linear in theta, otherwise from ``number`` draws."""
         import pandas as pd
 
         wanted = [float(p) for p in probabilities]
