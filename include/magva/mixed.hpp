@@ -41,7 +41,7 @@ struct MixedData {
   Vector trials;                   ///< of a binomial response; empty: 1 each
   Vector status;                   ///< of a censored response: 1 if the event was seen; empty: all seen
   Vector offset;                   ///< empty: none
-  Vector weights;                  ///< empty: every row counts once
+  Vector weights;                  ///< factors of the rows' log likelihoods; empty: every row counts once
   std::vector<GroupTerm> terms;    ///< terms with the same grouping factor are independent of each other
   std::vector<std::string> names;  ///< of the coefficients; empty: beta[1], beta[2], ...
 };
@@ -84,6 +84,8 @@ class MixedModel {
   /// "school[A]: Intercept", in the order of MixedDraws::effects.
   virtual std::vector<std::string> effect_names(std::size_t term) const = 0;
   virtual std::size_t term_count() const = 0;
+  /// Multiplications of one evaluation of model(), roughly.
+  virtual double work() const = 0;
 
   /// Draws of everything given draws of the parameters that are left. Each column has noise of its own, of
   /// the seed and the column's number. Results do not depend on the number of workers.
@@ -97,18 +99,29 @@ class MixedModel {
 std::unique_ptr<const MixedModel> make_mixed(MixedData data, MixedPriors priors,
                                              std::shared_ptr<const ResponseFamily> family = nullptr);
 
-/// A fit, and draws of the parameters that are left which importance resampling has brought nearer to the
-/// posterior.
+/// `options` with what a mixed model asks for: full rank, and no more diagnostic draws than its evaluations
+/// allow.
+FitOptions mixed_fit_options(const MixedModel& model, FitOptions options);
+
+/// Draws of the parameters that are left, nearer to the posterior than a Gaussian's own.
+struct MixedResample {
+  Matrix theta;    ///< one column per draw; a column may come more than once
+  bool resampled;  ///< false: k-hat is above .7, and these are draws of the Gaussian
+  double khat;
+};
+
+/// Pareto smoothed importance resampling from a t distribution with the Gaussian's location and scale.
+MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior, Index draws,
+                             std::uint64_t seed, int threads = 0);
+
 struct MixedPosterior {
   FitResult fit;
-  Matrix theta;        ///< one column per draw
-  bool resampled;      ///< false: k-hat is too high, and theta are draws of the Gaussian
-  double khat;         ///< of the draws from which theta was resampled
+  MixedResample draws;
   std::string method;  ///< MixedModel::describe, and what became of the draws
 };
 
 /// Fits model.model() at full rank and resamples `draws` draws.
-MixedPosterior fit_mixed(const MixedModel& model, Index draws = 1000, FitOptions options = {},
+MixedPosterior fit_mixed(const MixedModel& model, Index draws = 1000, const FitOptions& options = {},
                          const std::vector<Observer>& observers = {});
 
 }  // namespace magva

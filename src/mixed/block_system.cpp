@@ -1,0 +1,295 @@
+#include "mixed/block_system.hpp"
+
+#include <algorithm>
+
+namespace magva::mixed {
+
+namespace {
+
+constexpr Index kRowsAtATime = 256;
+
+// Calls visit(first, rows of the design) for some rows at a time.
+template <class Visit>
+void for_each_chunk(const Design& design, Visit visit) {
+  RowMatrix rows;
+  for (Index first = 0; first < design.rows(); first += kRowsAtATime) {
+    rows.resize(std::min(kRowsAtATime, design.rows() - first), design.cols());
+    if (design.cols() > 0) read_rows(design, first, rows);
+    visit(first, rows);
+  }
+}
+
+// Entry (i, j) of a block at its place.
+std::size_t entry(const BlockPlace& place, Index i, Index j) {
+  return static_cast<std::size_t>(place.offset +
+                                  (place.transposed ? i * place.stride + j : j * place.stride + i));
+}
+
+using ConstMap = Eigen::Map<const Matrix>;
+
+}  // namespace
+
+BlockSystem::BlockSystem(const Problem& problem) : problem_(problem), coefficients_(problem.coefficients()) {
+  BlockPattern pattern;
+  for (const GroupTerm& term : problem.data.terms) {
+    first_block_.push_back(static_cast<Index>(pattern.sizes.size()));
+    pattern.sizes.insert(pattern.sizes.end(), static_cast<std::size_t>(term.level_count()),
+                         term.effect_count());
+  }
+  find_pairs(pattern);
+  below_x_ = static_cast<Index>(pattern.below.size());
+  if (coefficients_ > 0) {
+    const auto last = static_cast<std::int32_t>(pattern.sizes.size());
+    for (std::int32_t b = 0; b < last; ++b) pattern.below.emplace_back(last, b);
+    pattern.sizes.push_back(coefficients_);
+    pattern.pinned = 1;
+  }
+  blocks_ = static_cast<Index>(pattern.sizes.size());
+  cholesky_ = std::make_unique<const SparseCholesky>(pattern);
+}
+
+// Which groups of two terms have a row in common, and for each row which of these pairs it belongs to.
+void BlockSystem::find_pairs(BlockPattern& pattern) {
+  for (std::size_t second = 1; second < terms(); ++second)
+    for (std::size_t first = 0; first < second; ++first) {
+      const std::vector<std::int32_t>& a = term(first).group;
+      const std::vector<std::int32_t>& b = term(second).group;
+      const auto key = [&](std::size_t i) {
+        return static_cast<std::uint64_t>(a[i]) << 32U | static_cast<std::uint32_t>(b[i]);
+      };
+      std::vector<std::uint64_t> keys(a.size());
+      for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = key(i);
+      std::sort(keys.begin(), keys.end());
+      keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+      TermPair pair{first, second, std::vector<std::int32_t>(a.size()),
+                    static_cast<std::int64_t>(keys.size()), static_cast<Index>(pattern.below.size())};
+      for (std::size_t i = 0; i < a.size(); ++i)
+        pair.of_row[i] =
+            static_cast<std::int32_t>(std::lower_bound(keys.begin(), keys.end(), key(i)) - keys.begin());
+      for (const std::uint64_t k : keys)
+        pattern.below.emplace_back(
+            static_cast<std::int32_t>(first_block_[second] + static_cast<std::int64_t>(k & 0xffffffffU)),
+            static_cast<std::int32_t>(first_block_[first] + static_cast<std::int64_t>(k >> 32U)));
+      pairs_.push_back(std::move(pair));
+    }
+}
+
+BlockSystem::Gram BlockSystem::gram(ConstVectorRef weights) const {
+  Gram out;
+  out.x = Matrix::Zero(coefficients_, coefficients_);
+  for (std::size_t k = 0; k < terms(); ++k) {
+    const Index q = term(k).effect_count(), levels = term(k).level_count();
+    out.term.push_back(Vector::Zero(levels * q * q));
+    out.with_x.push_back(RowMatrix::Zero(levels * q, coefficients_));
+    for (Index i = 0; i < weights.size(); ++i) {
+      double* block = out.term[k].data() + term(k).group[static_cast<std::size_t>(i)] * q * q;
+      for (Index b = 0; b < q; ++b)
+        for (Index a = 0; a < q; ++a) *block++ += weights(i) * z(k, i, a) * z(k, i, b);
+    }
+  }
+  for (const TermPair& pair : pairs_) {
+    const Index qa = term(pair.first).effect_count(), qb = term(pair.second).effect_count();
+    Vector& blocks = out.pair.emplace_back(Vector::Zero(pair.count * qa * qb));
+    for (Index i = 0; i < weights.size(); ++i) {
+      double* block = blocks.data() + pair.of_row[static_cast<std::size_t>(i)] * qa * qb;
+      for (Index b = 0; b < qb; ++b)
+        for (Index a = 0; a < qa; ++a) *block++ += weights(i) * z(pair.first, i, a) * z(pair.second, i, b);
+    }
+  }
+  if (coefficients_ == 0) return out;
+  for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
+    const RowMatrix weighted = weights.segment(first, rows.rows()).asDiagonal() * rows;
+    out.x.noalias() += rows.transpose() * weighted;
+    for (std::size_t k = 0; k < terms(); ++k)
+      for (Index i = 0; i < rows.rows(); ++i) {
+        const Index q = term(k).effect_count(), row = first + i;
+        for (Index a = 0; a < q; ++a)
+          out.with_x[k].row(term(k).group[static_cast<std::size_t>(row)] * q + a) +=
+              z(k, row, a) * weighted.row(i);
+      }
+  });
+  return out;
+}
+
+Vector BlockSystem::transposed_times(ConstVectorRef t) const {
+  Vector out = Vector::Zero(size());
+  for (std::size_t k = 0; k < terms(); ++k)
+    for (Index i = 0; i < t.size(); ++i) {
+      const Index at = effect(k, term(k).group[static_cast<std::size_t>(i)]);
+      for (Index a = 0; a < term(k).effect_count(); ++a) out(at + a) += z(k, i, a) * t(i);
+    }
+  if (coefficients_ > 0)
+    for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
+      out.segment(coefficient(), coefficients_).noalias() += rows.transpose() * t.segment(first, rows.rows());
+    });
+  return out;
+}
+
+Vector BlockSystem::times(ConstVectorRef b) const {
+  Vector out = Vector::Zero(problem_.rows());
+  if (coefficients_ > 0)
+    for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
+      out.segment(first, rows.rows()).noalias() = rows * b.segment(coefficient(), coefficients_);
+    });
+  for (std::size_t k = 0; k < terms(); ++k)
+    for (Index i = 0; i < out.size(); ++i) {
+      const Index at = effect(k, term(k).group[static_cast<std::size_t>(i)]);
+      for (Index a = 0; a < term(k).effect_count(); ++a) out(i) += z(k, i, a) * b(at + a);
+    }
+  return out;
+}
+
+void BlockSystem::assemble(const Gram& gram, const Scales& scales, std::vector<double>& values) const {
+  std::fill(values.begin(), values.end(), 0.0);
+  for (std::size_t k = 0; k < terms(); ++k) {
+    const Index q = term(k).effect_count();
+    const Matrix& lambda = scales.term[k];
+    for (Index g = 0; g < term(k).level_count(); ++g) {
+      const BlockPlace& place = cholesky_->diagonal(first_block_[k] + g);
+      if (q == 1) {
+        values[entry(place, 0, 0)] = lambda(0, 0) * lambda(0, 0) * gram.term[k](g) + 1;
+        continue;
+      }
+      const Matrix block = lambda.transpose() * ConstMap(gram.term[k].data() + g * q * q, q, q) * lambda;
+      for (Index b = 0; b < q; ++b)
+        for (Index a = b; a < q; ++a) values[entry(place, a, b)] = block(a, b) + (a == b ? 1 : 0);
+    }
+  }
+  for (std::size_t t = 0; t < pairs_.size(); ++t) {
+    const TermPair& pair = pairs_[t];
+    const Matrix& first = scales.term[pair.first];
+    const Matrix& second = scales.term[pair.second];
+    const Index qa = first.rows(), qb = second.rows();
+    const double both = first(0, 0) * second(0, 0);
+    for (Index g = 0; g < pair.count; ++g) {
+      const BlockPlace& place = cholesky_->below(pair.below + g);
+      if (qa * qb == 1) {
+        values[static_cast<std::size_t>(place.offset)] = both * gram.pair[t](g);
+        continue;
+      }
+      const Matrix block = first.transpose() * ConstMap(gram.pair[t].data() + g * qa * qb, qa, qb) * second;
+      for (Index b = 0; b < qb; ++b)
+        for (Index a = 0; a < qa; ++a) values[entry(place, b, a)] = block(a, b);
+    }
+  }
+  if (coefficients_ == 0) return;
+  Vector row(coefficients_);
+  for (std::size_t k = 0; k < terms(); ++k) {
+    const Index q = term(k).effect_count();
+    for (Index g = 0; g < term(k).level_count(); ++g) {
+      const BlockPlace& place = cholesky_->below(below_x_ + first_block_[k] + g);
+      for (Index a = 0; a < q; ++a) {
+        row.setZero();
+        for (Index b = a; b < q; ++b) row += scales.term[k](b, a) * gram.with_x[k].row(g * q + b).transpose();
+        Eigen::Map<Vector>(values.data() + entry(place, 0, a), coefficients_) =
+            row.cwiseProduct(scales.coefficient);
+      }
+    }
+  }
+  const BlockPlace& place = cholesky_->diagonal(blocks_ - 1);
+  for (Index b = 0; b < coefficients_; ++b)
+    for (Index a = b; a < coefficients_; ++a)
+      values[entry(place, a, b)] =
+          gram.x(a, b) * scales.coefficient(a) * scales.coefficient(b) + (a == b ? 1 : 0);
+}
+
+void BlockSystem::scale(const Scales& scales, VectorRef b) const {
+  for (std::size_t k = 0; k < terms(); ++k)
+    for (Index g = 0; g < term(k).level_count(); ++g) {
+      auto part = b.segment(effect(k, g), scales.term[k].rows());
+      part = (scales.term[k].triangularView<Eigen::Lower>() * part).eval();
+    }
+  if (coefficients_ > 0) b.segment(coefficient(), coefficients_).array() *= scales.coefficient.array();
+}
+
+void BlockSystem::scale_transposed(const Scales& scales, VectorRef b) const {
+  for (std::size_t k = 0; k < terms(); ++k)
+    for (Index g = 0; g < term(k).level_count(); ++g) {
+      auto part = b.segment(effect(k, g), scales.term[k].rows());
+      part = (scales.term[k].triangularView<Eigen::Lower>().transpose() * part).eval();
+    }
+  if (coefficients_ > 0) b.segment(coefficient(), coefficients_).array() *= scales.coefficient.array();
+}
+
+Vector BlockSystem::row_forms(const Scales& scales, const std::vector<double>& inverse) const {
+  Vector out(problem_.rows());
+  const Matrix corner =
+      coefficients_ > 0 ? Matrix(Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(
+                              inverse.data() + cholesky_->diagonal(blocks_ - 1).offset, coefficients_,
+                              coefficients_, Eigen::OuterStride<>(cholesky_->diagonal(blocks_ - 1).stride)))
+                        : Matrix(0, 0);
+  std::vector<Vector> f(terms());
+  for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
+    const RowMatrix x = rows * scales.coefficient.asDiagonal();
+    const RowMatrix xc = x * corner;
+    for (Index i = 0; i < rows.rows(); ++i) {
+      const Index row = first + i;
+      double sum = x.row(i).dot(xc.row(i));
+      for (std::size_t k = 0; k < terms(); ++k) {
+        const Index q = term(k).effect_count(), g = term(k).group[static_cast<std::size_t>(row)];
+        f[k] = Vector::Zero(q);
+        for (Index a = 0; a < q; ++a)
+          for (Index b = a; b < q; ++b) f[k](a) += scales.term[k](b, a) * z(k, row, b);
+        const BlockPlace& own = cholesky_->diagonal(first_block_[k] + g);
+        for (Index b = 0; b < q; ++b)
+          for (Index a = 0; a < q; ++a) sum += f[k](a) * f[k](b) * inverse[entry(own, a, b)];
+        if (coefficients_ == 0) continue;
+        const BlockPlace& with_x = cholesky_->below(below_x_ + first_block_[k] + g);
+        for (Index a = 0; a < q; ++a)
+          sum += 2 * f[k](a) *
+                 x.row(i).dot(Eigen::Map<const Vector>(inverse.data() + entry(with_x, 0, a), coefficients_));
+      }
+      for (const TermPair& pair : pairs_) {
+        const BlockPlace& place = cholesky_->below(pair.below + pair.of_row[static_cast<std::size_t>(row)]);
+        for (Index a = 0; a < f[pair.first].size(); ++a)
+          for (Index b = 0; b < f[pair.second].size(); ++b)
+            sum += 2 * f[pair.first](a) * f[pair.second](b) * inverse[entry(place, b, a)];
+      }
+      out(row) = sum;
+    }
+  });
+  return out;
+}
+
+Matrix BlockSystem::second_moments(std::size_t k, ConstVectorRef v,
+                                   const std::vector<double>& inverse) const {
+  const Index q = term(k).effect_count(), levels = term(k).level_count();
+  Matrix sum = -static_cast<double>(levels) * Matrix::Identity(q, q);
+  for (Index g = 0; g < levels; ++g) {
+    const BlockPlace& place = cholesky_->diagonal(first_block_[k] + g);
+    const Index at = effect(k, g);
+    for (Index b = 0; b < q; ++b)
+      for (Index a = 0; a < q; ++a) sum(a, b) += v(at + a) * v(at + b) + inverse[entry(place, a, b)];
+  }
+  return sum;
+}
+
+Vector BlockSystem::coefficient_variances(const std::vector<double>& inverse) const {
+  Vector out(coefficients_);
+  for (Index j = 0; j < coefficients_; ++j) out(j) = inverse[entry(cholesky_->diagonal(blocks_ - 1), j, j)];
+  return out;
+}
+
+double BlockSystem::trace(const std::vector<double>& inverse) const {
+  double sum = coefficient_variances(inverse).sum();
+  for (std::size_t k = 0; k < terms(); ++k)
+    for (Index g = 0; g < term(k).level_count(); ++g)
+      for (Index a = 0; a < term(k).effect_count(); ++a)
+        sum += inverse[entry(cholesky_->diagonal(first_block_[k] + g), a, a)];
+  return sum;
+}
+
+std::unique_ptr<SystemMemory> MemoryPool::take() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (free_.empty()) return std::make_unique<SystemMemory>(cholesky_);
+  std::unique_ptr<SystemMemory> memory = std::move(free_.back());
+  free_.pop_back();
+  return memory;
+}
+
+void MemoryPool::give_back(std::unique_ptr<SystemMemory> memory) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  free_.push_back(std::move(memory));
+}
+
+}  // namespace magva::mixed

@@ -1,0 +1,116 @@
+#pragma once
+// Linear systems of all effects and coefficients: the matrix B' F' W F B + I for F = [Z X], with B block
+// diagonal, as it comes up for gaussian responses (Bates, Maechler, Bolker & Walker 2015) and in Newton steps
+// for others.
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/sparse_cholesky.hpp"
+#include "mixed/layout.hpp"
+
+namespace magva::mixed {
+
+/// Vectors over effects and coefficients are in elimination order: BlockSystem::effect and coefficient say
+/// where.
+class BlockSystem {
+ public:
+  /// The problem must outlive it.
+  explicit BlockSystem(const Problem& problem);
+
+  Index size() const { return cholesky_->size(); }
+  const SparseCholesky& cholesky() const { return *cholesky_; }
+  /// Where the effects of a group are, and the coefficients.
+  Index effect(std::size_t term, Index level) const { return cholesky_->first(first_block_[term] + level); }
+  Index coefficient() const { return coefficients_ > 0 ? cholesky_->first(blocks_ - 1) : cholesky_->size(); }
+
+  /// Entries of F' W F that may differ from zero, block by block.
+  struct Gram {
+    std::vector<Vector> term;       ///< q x q blocks of each level of each term
+    std::vector<Vector> pair;       ///< q_k x q_l blocks of pairs of groups, for each pair of terms k < l
+    std::vector<RowMatrix> with_x;  ///< of each term: a row for each effect of each level
+    Matrix x;
+  };
+  Gram gram(ConstVectorRef weights) const;
+  /// F' t, and F b.
+  Vector transposed_times(ConstVectorRef t) const;
+  Vector times(ConstVectorRef b) const;
+  /// B: a lower triangular Lambda for the groups of each term, and a scale for each coefficient.
+  struct Scales {
+    std::vector<Matrix> term;
+    Vector coefficient;
+  };
+  void assemble(const Gram& gram, const Scales& scales, std::vector<double>& values) const;
+  /// B b, in place, or B' b.
+  void scale(const Scales& scales, VectorRef b) const;
+  void scale_transposed(const Scales& scales, VectorRef b) const;
+  /// f_i' B C B' f_i of all rows i.
+  Vector row_forms(const Scales& scales, const std::vector<double>& inverse) const;
+  /// Sum over groups of v v' + C - I, C the group's block of the inverse.
+  Matrix second_moments(std::size_t term, ConstVectorRef v, const std::vector<double>& inverse) const;
+  /// The diagonal of C at the coefficients, and the trace of C.
+  Vector coefficient_variances(const std::vector<double>& inverse) const;
+  double trace(const std::vector<double>& inverse) const;
+
+ private:
+  struct TermPair {
+    std::size_t first, second;
+    std::vector<std::int32_t> of_row;
+    std::int64_t count = 0;
+    Index below = 0;  // number of its first block among pattern.below
+  };
+  void find_pairs(BlockPattern& pattern);
+  const GroupTerm& term(std::size_t k) const { return problem_.data.terms[k]; }
+  double z(std::size_t k, Index row, Index effect) const {
+    return term(k).z.cols() > 0 ? term(k).z(row, effect) : 1.0;
+  }
+  std::size_t terms() const { return problem_.data.terms.size(); }
+
+  const Problem& problem_;
+  Index coefficients_;
+  Index blocks_ = 0;
+  std::vector<Index> first_block_;
+  std::vector<TermPair> pairs_;
+  Index below_x_ = 0;  // number of the first block of [X'Z] among pattern.below
+  std::unique_ptr<const SparseCholesky> cholesky_;
+};
+
+/// Memory for one factorisation and its inverse.
+struct SystemMemory {
+  explicit SystemMemory(const SparseCholesky& cholesky)
+      : factor(static_cast<std::size_t>(cholesky.storage())),
+        inverse(static_cast<std::size_t>(cholesky.storage())),
+        stack(cholesky.make_stack()) {}
+  std::vector<double> factor;
+  std::vector<double> inverse;
+  FrontStack stack;
+};
+
+/// As many memories as there are tasks at one time; they are made when needed and used again.
+class MemoryPool {
+ public:
+  explicit MemoryPool(const SparseCholesky& cholesky) : cholesky_(cholesky) {}
+
+  class Lease {
+   public:
+    explicit Lease(MemoryPool& pool) : pool_(pool), memory_(pool.take()) {}
+    ~Lease() { pool_.give_back(std::move(memory_)); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    SystemMemory& operator*() { return *memory_; }
+
+   private:
+    MemoryPool& pool_;
+    std::unique_ptr<SystemMemory> memory_;
+  };
+
+ private:
+  std::unique_ptr<SystemMemory> take();
+  void give_back(std::unique_ptr<SystemMemory> memory);
+
+  const SparseCholesky& cholesky_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<SystemMemory>> free_;
+};
+
+}  // namespace magva::mixed

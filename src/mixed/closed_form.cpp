@@ -1,0 +1,229 @@
+// Gaussian responses: y = X beta + Z u + noise, beta and u normal given the parameters that are left, log
+// sigma, the coordinates of the terms' covariances and, for Student-t priors, the logarithm of the factor
+// lambda by which each such coefficient's prior variance is multiplied, lambda ~ inverse gamma(nu / 2, nu /
+// 2).
+//
+// With u = Lambda v and beta = beta0 + S g, all of v and g have prior variance 1 and, given y, precision
+// A = B' F' W F B + I, F = [Z X], B = blockdiag(Lambda, S) / sigma: Bates, Maechler, Bolker & Walker (2015),
+// where sds of zero are no difficulty. The derivatives are expectations given y (Fisher's identity).
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <numbers>
+
+#include "core/noise.hpp"
+#include "magva/error.hpp"
+#include "mixed/block_system.hpp"
+#include "mixed/methods.hpp"
+
+namespace magva::mixed {
+
+namespace {
+
+/// Effects and coefficients given theta and y: mean and Cholesky factor, all in units of the prior's sds.
+struct Conditional {
+  BlockSystem::Scales scales;  // B
+  Vector prior_mean;
+  Vector mean;
+  double sigma = 1;
+  double log_determinant = 0;  // of A
+  double distance = 0;         // |y - F B v|^2 / sigma^2 + |v - prior mean|^2 at the mean
+};
+
+class ClosedForm final : public MixedModel, private Model {
+ public:
+  explicit ClosedForm(Problem problem)
+      : problem_(std::move(problem)), hyper_(problem_), system_(problem_), pool_(system_.cholesky()) {
+    for (Index j = 0; j < problem_.coefficients(); ++j)
+      if (problem_.student(j)) student_.push_back(j);
+    summarise_rows();
+  }
+
+  const Model& model() const override { return *this; }
+  MixedMethod method() const override { return MixedMethod::closed_form; }
+  std::string describe() const override {
+    return fmt::format(
+        "group effects and coefficients are integrated out in closed form: the response is gaussian, so that "
+        "{} "
+        "parameters are left",
+        dimension());
+  }
+  std::vector<std::string> population_names() const override {
+    return mixed::population_names(problem_, hyper_);
+  }
+  std::vector<std::string> effect_names(std::size_t term) const override {
+    return mixed::effect_names(problem_.data.terms.at(term));
+  }
+  std::size_t term_count() const override { return problem_.data.terms.size(); }
+  double work() const override { return 3 * system_.cholesky().work(); }
+  MixedDraws draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const override;
+  Matrix draw_population(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const override;
+
+  Index dimension() const override { return hyper_.size() + static_cast<Index>(student_.size()); }
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                Evaluation& evaluation) const override {
+    evaluation.workers.run(theta.cols(), [&](Index s) {
+      MemoryPool::Lease memory(pool_);
+      log_density(s) = evaluate_at(theta.col(s), gradient.col(s), *memory);
+    });
+  }
+  Vector start() const override {
+    Vector start = Vector::Zero(dimension());
+    start.head(hyper_.size()) = hyper_.start(problem_);
+    return start;
+  }
+  std::string parameter_name(Index i) const override {
+    if (i < hyper_.size()) return hyper_.coordinate_names()[static_cast<std::size_t>(i)];
+    const Index j = student_[static_cast<std::size_t>(i - hyper_.size())];
+    return fmt::format("log_lambda({})", coefficient_name(problem_, j));
+  }
+
+ private:
+  void summarise_rows();
+  bool condition(ConstVectorRef theta, Conditional& out, SystemMemory& memory) const;
+  double evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const;
+  /// Effects and coefficients in their own units; NaN where theta has none.
+  Vector draw_at(ConstVectorRef theta, ConstVectorRef noise, SystemMemory& memory) const;
+  PositivePrior lambda_prior(Index j) const {
+    const double half = .5 * problem_.priors.degrees_of_freedom(j);
+    return PositivePrior::inverse_gamma(half, half);
+  }
+
+  Problem problem_;
+  HyperParameters hyper_;
+  BlockSystem system_;
+  std::vector<Index> student_;  // coefficients with a Student-t prior
+  BlockSystem::Gram gram_;
+  Vector centre_;       // beta0, subtracted so that sums of squares keep their digits
+  Vector moments_;      // F' W (y - offset - X beta0)
+  double squares_ = 0;  // of the same, weighted
+  double total_weight_ = 0;
+  mutable MemoryPool pool_;
+};
+
+void ClosedForm::summarise_rows() {
+  const Index n = problem_.rows(), p = problem_.coefficients();
+  Vector weights(n), target(n);
+  for (Index i = 0; i < n; ++i) {
+    weights(i) = problem_.weight(i);
+    target(i) = problem_.data.response(i) - problem_.offset(i);
+  }
+  total_weight_ = weights.sum();
+  gram_ = system_.gram(weights);
+  centre_ = Vector::Zero(p);
+  if (p > 0) {
+    const Vector xty =
+        system_.transposed_times(weights.cwiseProduct(target)).segment(system_.coefficient(), p);
+    const Vector precision = problem_.priors.scale.array().square().inverse() * 1e-6;
+    centre_ = (gram_.x + Matrix(precision.asDiagonal())).ldlt().solve(xty);
+    if (!centre_.allFinite()) centre_.setZero();
+    Vector shift = Vector::Zero(system_.size());
+    shift.segment(system_.coefficient(), p) = centre_;
+    target -= system_.times(shift);
+  }
+  squares_ = weights.dot(target.cwiseAbs2());
+  moments_ = system_.transposed_times(weights.cwiseProduct(target));
+}
+
+bool ClosedForm::condition(ConstVectorRef theta, Conditional& out, SystemMemory& memory) const {
+  const Index p = problem_.coefficients();
+  out.sigma = std::exp(theta(0));
+  for (std::size_t k = 0; k < hyper_.terms(); ++k)
+    out.scales.term.push_back(hyper_.scale(k).lambda(theta.data() + hyper_.at(k)) / out.sigma);
+  Vector sd = problem_.priors.scale;
+  for (std::size_t k = 0; k < student_.size(); ++k)
+    sd(student_[k]) *= std::exp(.5 * theta(hyper_.size() + static_cast<Index>(k)));
+  out.scales.coefficient = sd / out.sigma;
+  out.prior_mean = Vector::Zero(system_.size());
+  if (p > 0)
+    out.prior_mean.segment(system_.coefficient(), p) = (problem_.priors.location - centre_).cwiseQuotient(sd);
+
+  system_.assemble(gram_, out.scales, memory.factor);
+  if (!system_.cholesky().factorise(memory.factor, memory.stack)) return false;
+  out.log_determinant = system_.cholesky().log_determinant(memory.factor);
+  Vector right = moments_ / out.sigma;
+  system_.scale_transposed(out.scales, right);
+  right += out.prior_mean;
+  out.mean = right;
+  system_.cholesky().solve_lower(memory.factor, out.mean);
+  out.distance = squares_ / (out.sigma * out.sigma) + out.prior_mean.squaredNorm() - out.mean.squaredNorm();
+  system_.cholesky().solve_upper(memory.factor, out.mean);
+  return std::isfinite(out.distance) && std::isfinite(out.log_determinant);
+}
+
+double ClosedForm::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const {
+  Conditional given;
+  if (!theta.allFinite() || !condition(theta, given, memory)) return std::numeric_limits<double>::quiet_NaN();
+  system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
+  gradient.setZero();
+  double value = hyper_.log_prior(theta.data(), gradient.data());
+  value -= .5 * (total_weight_ * (std::log(2 * std::numbers::pi) + 2 * theta(0)) + given.log_determinant +
+                 given.distance);
+  const Vector from_prior = given.mean - given.prior_mean;
+  const double residual = given.distance - from_prior.squaredNorm();
+  gradient(0) +=
+      residual - total_weight_ + static_cast<double>(system_.size()) - system_.trace(memory.inverse);
+  for (std::size_t k = 0; k < hyper_.terms(); ++k)
+    hyper_.scale(k).add_gradient(theta.data() + hyper_.at(k),
+                                 system_.second_moments(k, given.mean, memory.inverse),
+                                 gradient.data() + hyper_.at(k));
+  if (student_.empty()) return value;
+  const Vector variance = system_.coefficient_variances(memory.inverse);
+  for (std::size_t k = 0; k < student_.size(); ++k) {
+    const Index j = student_[k], at = hyper_.size() + static_cast<Index>(k);
+    const LogScaleDensity prior = lambda_prior(j).at(theta(at));
+    const double distance = from_prior(system_.coefficient() + j);
+    value += prior.value;
+    gradient(at) += prior.first + .5 * (distance * distance + variance(j) - 1);
+  }
+  return value;
+}
+
+Vector ClosedForm::draw_at(ConstVectorRef theta, ConstVectorRef noise, SystemMemory& memory) const {
+  Conditional given;
+  if (!theta.allFinite() || !condition(theta, given, memory))
+    return Vector::Constant(system_.size(), std::numeric_limits<double>::quiet_NaN());
+  Vector draw = noise;
+  system_.cholesky().solve_upper(memory.factor, draw);
+  draw += given.mean;
+  system_.scale(given.scales, draw);
+  draw *= given.sigma;
+  if (problem_.coefficients() > 0) draw.segment(system_.coefficient(), problem_.coefficients()) += centre_;
+  return draw;
+}
+
+Matrix ClosedForm::draw_population(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const {
+  return draw(theta, seed, workers).population;
+}
+
+MixedDraws ClosedForm::draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const {
+  const Index p = problem_.coefficients();
+  MixedDraws out;
+  out.population.resize(p + hyper_.quantity_count(), theta.cols());
+  for (const GroupTerm& term : problem_.data.terms)
+    out.effects.emplace_back(term.level_count() * term.effect_count(), theta.cols());
+  const Noise noise(seed, NoiseStream::kPosteriorDraws);
+  workers.run(theta.cols(), [&](Index s) {
+    MemoryPool::Lease memory(pool_);
+    Matrix normals(system_.size(), 1);
+    noise.fill(kGroupNoise, static_cast<std::uint32_t>(s), normals);
+    const Vector draw = draw_at(theta.col(s), normals.col(0), *memory);
+    if (p > 0) out.population.col(s).head(p) = draw.segment(system_.coefficient(), p);
+    hyper_.quantities(theta.col(s).data(), out.population.col(s).data() + p);
+    for (std::size_t k = 0; k < out.effects.size(); ++k) {
+      const Index q = problem_.data.terms[k].effect_count();
+      for (Index g = 0; g < problem_.data.terms[k].level_count(); ++g)
+        out.effects[k].col(s).segment(g * q, q) = draw.segment(system_.effect(k, g), q);
+    }
+  });
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<const MixedModel> make_closed_form(Problem problem) {
+  return std::make_unique<const ClosedForm>(std::move(problem));
+}
+
+}  // namespace magva::mixed

@@ -1,0 +1,113 @@
+// The posterior of the parameters that are left: a full-rank Gaussian, and draws that importance resampling
+// has brought nearer to the posterior, whose standard deviations have skewed distributions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "assess/pareto.hpp"
+#include "core/evaluator.hpp"
+#include "core/noise.hpp"
+#include "magva/diagnostics.hpp"
+#include "magva/mixed.hpp"
+
+namespace magva {
+
+namespace {
+
+/// Draws are proposed from a t distribution with the Gaussian's mean and scale, so that weights stay bounded
+/// where the posterior has heavier tails than a Gaussian, as that of a log sd near zero has.
+constexpr int kDegreesOfFreedom = 7;
+/// Proposals per draw returned, if the model is cheap; and what else limits them.
+constexpr Index kProposalsPerDraw = 4;
+constexpr double kMostWork = 2e11;
+constexpr Index kFewestProposals = 100;
+
+struct Proposals {
+  Matrix theta;
+  Vector log_density;  // of the t distribution
+};
+
+Proposals propose(const Gaussian& q, Index count, std::uint64_t seed) {
+  const Index m = q.dimension();
+  Matrix noise(m + kDegreesOfFreedom, count);
+  Noise(seed, NoiseStream::kRandomPoint).fill(1, 0, noise);
+  // A full-rank Gaussian's factor, or one of the same covariance.
+  Matrix factor = q.factors();
+  Vector residual = q.is_dense() ? Vector(Vector::Zero(m)) : q.residual_sd();
+  Matrix second(residual.size(), count);
+  Noise(seed, NoiseStream::kRandomPoint).fill(2, 0, second);
+  Proposals out{Matrix(m, count), Vector(count)};
+  const double nu = kDegreesOfFreedom, d = static_cast<double>(m);
+  for (Index s = 0; s < count; ++s) {
+    const double stretch = std::sqrt(nu / noise.col(s).tail(kDegreesOfFreedom).squaredNorm());
+    out.theta.col(s) = q.mean() + stretch * (factor * noise.col(s).head(factor.cols()) +
+                                             residual.cwiseProduct(second.col(s)));
+  }
+  for (Index s = 0; s < count; ++s) {
+    // The Gaussian's log density gives the distance from its mean.
+    const Vector delta = out.theta.col(s) - q.mean();
+    const double distance = delta.dot(Vector(q.solve(delta)));
+    out.log_density(s) = -.5 * (nu + d) * std::log1p(distance / nu);
+  }
+  return out;
+}
+
+// Systematic resampling: a draw comes as often as its weight says, give or take one.
+std::vector<Index> resample(const Vector& log_weights, Index count, std::uint64_t seed) {
+  Matrix normal(1, 1);
+  Noise(seed, NoiseStream::kRandomPoint).fill(3, 0, normal);
+  const double shift = .5 * std::erfc(-normal(0, 0) / std::sqrt(2.0));
+  std::vector<Index> chosen;
+  double sum = 0;
+  Index at = 0;
+  for (Index k = 0; k < count; ++k) {
+    const double target = (static_cast<double>(k) + shift) / static_cast<double>(count);
+    while (at < log_weights.size() - 1 && sum + std::exp(log_weights(at)) < target)
+      sum += std::exp(log_weights(at++));
+    chosen.push_back(at);
+  }
+  return chosen;
+}
+
+Index proposal_count(const MixedModel& model, Index draws) {
+  const auto affordable = static_cast<Index>(std::min(kMostWork / model.work(), 1e9));
+  return std::clamp(affordable, std::min(kFewestProposals, kProposalsPerDraw * draws),
+                    kProposalsPerDraw * draws);
+}
+
+}  // namespace
+
+FitOptions mixed_fit_options(const MixedModel& model, FitOptions options) {
+  options.rank = options.rank.value_or(model.model().dimension());
+  options.diagnostic_draws =
+      std::min(options.diagnostic_draws, proposal_count(model, options.diagnostic_draws));
+  return options;
+}
+
+MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior, Index draws,
+                             std::uint64_t seed, int threads) {
+  const Proposals proposals = propose(posterior, proposal_count(model, draws), seed);
+  Vector log_weights = log_densities(model.model(), proposals.theta, threads) - proposals.log_density;
+  for (Index s = 0; s < log_weights.size(); ++s)
+    if (!std::isfinite(log_weights(s))) log_weights(s) = -std::numeric_limits<double>::infinity();
+  if (!(log_weights.maxCoeff() > -std::numeric_limits<double>::infinity()))
+    return {posterior.draws(draws, seed), false, std::numeric_limits<double>::infinity()};
+  const SmoothedWeights weights = smooth_weights(log_weights);
+  if (!(weights.khat <= kDoubtfulKhat)) return {posterior.draws(draws, seed), false, weights.khat};
+  return {proposals.theta(Eigen::all, resample(weights.log_weights, draws, seed)), true, weights.khat};
+}
+
+MixedPosterior fit_mixed(const MixedModel& model, Index draws, const FitOptions& options,
+                         const std::vector<Observer>& observers) {
+  FitResult fit = magva::fit(model.model(), mixed_fit_options(model, options), observers);
+  MixedResample sample = resample_mixed(model, fit.posterior, draws, options.seed, options.threads);
+  std::string method = fmt::format(
+      "{}; draws of these are {}", model.describe(),
+      sample.resampled
+          ? fmt::format("importance resampled (k-hat {:.2f})", sample.khat)
+          : fmt::format("the Gaussian's own, since k-hat is {:.2f}, above {}", sample.khat, kDoubtfulKhat));
+  return {std::move(fit), std::move(sample), std::move(method)};
+}
+
+}  // namespace magva

@@ -1,0 +1,15 @@
+#pragma once
+// The three ways to integrate group effects out.
+#include <memory>
+
+#include "mixed/layout.hpp"
+
+namespace magva::mixed {
+
+/// Draws given theta use another part of the seed's noise than the draws of theta itself.
+inline constexpr std::uint64_t kGroupNoise = 1;
+
+/// Gaussian responses: effects and coefficients in closed form, by sparse Cholesky factors.
+std::unique_ptr<const MixedModel> make_closed_form(Problem problem);
+
+}  // namespace magva::mixed
