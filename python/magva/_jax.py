@@ -1,0 +1,162 @@
+"""Log densities that are written with JAX."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._fit import Fit
+from ._options import GROUPS, FittingOptions, Unpack, check_options
+from ._run import run
+from ._structure import Array, Structure, element_names
+from ._watch import Callback
+
+__all__ = ["JaxFunction", "double_precision", "fit_flat", "fit_jax"]
+
+_SMALLEST_BATCH = 8
+
+
+def double_precision() -> Any:
+    """A context in which JAX computes in double precision, whatever the user's own setting."""
+    import jax
+
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    return importlib.import_module("jax.experimental").enable_x64()
+
+
+class JaxFunction:
+    """A function of one theta, mapped over draws in one compiled call a batch.
+
+    Batches are filled up to a power of two, so that few sizes are compiled.
+    """
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        import jax
+
+        self._compiled = jax.jit(jax.vmap(function))
+
+    def __call__(self, theta: Array) -> Any:
+        """Of draws (S, m): the results with a leading axis of S, as NumPy arrays."""
+        import jax
+
+        count = len(theta)
+        size = 1 if count == 1 else max(_SMALLEST_BATCH, 1 << (count - 1).bit_length())
+        if size > count:
+            filled = np.empty((size, theta.shape[1]))
+            filled[:count] = theta
+            filled[count:] = theta[-1]
+            theta = filled
+        with double_precision():
+            answer = self._compiled(theta)
+        return jax.tree_util.tree_map(lambda leaf: np.asarray(leaf)[:count], answer)
+
+
+class JaxDensity:
+    """Value and gradient, as the engine asks for them."""
+
+    def __init__(self, log_density: Callable[[Any], Any]) -> None:
+        import jax
+
+        self._function = JaxFunction(jax.value_and_grad(log_density))
+
+    def __call__(self, columns: Array) -> tuple[Array, Array]:
+        values, gradients = self._function(columns.T)
+        return np.ascontiguousarray(values, dtype=np.float64), np.ascontiguousarray(gradients, dtype=np.float64)
+
+
+class JaxReport:
+    """Quantities that a function makes of one theta: a mapping of names to arrays."""
+
+    def __init__(self, function: Callable[[Any], Mapping[str, Any]]) -> None:
+        self._function = JaxFunction(function)
+
+    def draws(self, theta: Array) -> dict[str, Array]:
+        return {name: np.asarray(array, dtype=np.float64) for name, array in self._function(theta).items()}
+
+    def shapes(self, start: Array) -> dict[str, tuple[int, ...]]:
+        return {name: array.shape[1:] for name, array in self.draws(start[None]).items()}
+
+    def __call__(self, columns: Array) -> Array:
+        found = self.draws(columns.T)
+        return np.ascontiguousarray(np.concatenate([array.reshape(columns.shape[1], -1) for array in found.values()], axis=1))
+
+
+def fit_flat(
+    log_density: Callable[[Any], Any],
+    start: Array,
+    shapes: Mapping[str, tuple[int, ...]],
+    report: Callable[[Any], Mapping[str, Any]] | None,
+    description: str,
+    options: str,
+    progress: bool | None,
+    callback: Callback | None,
+    **structure: Any,
+) -> Fit:
+    """A fit of a JAX function of a flat theta, whose parts have these shapes; ``report`` makes quantities of it."""
+    source = _core.Source.density(JaxDensity(log_density), element_names(shapes), description)
+    if report is not None:
+        reporter = JaxReport(report)
+        shapes = reporter.shapes(start)
+        source.report_by(reporter, element_names(shapes))
+    return run(source, options, start, progress, callback, Structure.from_shapes(shapes, **structure))
+
+
+def _leaf_name(path: Any) -> str:
+    """('layer', 0, 'w') is layer.0.w; a bare array is theta."""
+    parts = [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path]
+    return ".".join(parts) or "theta"
+
+
+def fit_jax(
+    log_density: Callable[[Any], Any],
+    params: Any,
+    *,
+    report: Callable[[Any], Mapping[str, Any]] | None = None,
+    progress: bool | None = None,
+    callback: Callback | None = None,
+    **options: Unpack[FittingOptions],
+) -> Fit:
+    """Fits a Gaussian to a posterior whose log density is written with ``jax.numpy``.
+
+    Gradients, compilation and batches are taken care of; all is computed in double precision.
+
+    Parameters
+    ----------
+    log_density
+        Maps parameters, a pytree like ``params``, to the log density, up to a constant. Parameters are unconstrained.
+    params
+        A pytree of arrays: the parameters' shapes, and where the fit starts.
+    report
+        Maps parameters to a dict of what the result is to be about, such as ``{"sigma": jnp.exp(p["log_sigma"])}``; without it, the
+        parameters themselves.
+    progress, callback, **options
+        As for :func:`magva.fit`.
+    """
+    import jax
+    from jax.flatten_util import ravel_pytree
+
+    checked = check_options("fit_jax", options, GROUPS["fit"])
+    leaves, _ = jax.tree_util.tree_flatten_with_path(params)
+    if not leaves:
+        raise ValueError("params holds no arrays: it must have the shapes of the parameters")
+    shapes: dict[str, tuple[int, ...]] = {_leaf_name(path): np.shape(leaf) for path, leaf in leaves}
+    if len(shapes) != len(leaves):
+        raise ValueError("two arrays of params have the same name")
+    with double_precision():
+        start, restore = ravel_pytree(jax.tree_util.tree_map(lambda leaf: np.asarray(leaf, dtype=np.float64), params))
+
+    def flat(theta: Any) -> Any:
+        value = log_density(restore(theta))
+        if np.shape(value) != ():
+            raise ValueError(f"log_density returned an array of shape {np.shape(value)} and must return one number")
+        return value
+
+    name = getattr(log_density, "__name__", type(log_density).__name__)
+    about = f"JAX log density '{name}' with {start.size} parameters"
+    quantities = None if report is None else lambda theta: report(restore(theta))
+    return fit_flat(flat, np.array(start), shapes, quantities, about, checked, progress, callback)
