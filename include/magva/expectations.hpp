@@ -83,6 +83,7 @@ struct PredictorBlock {
   const double* variance;
   const double* covariance;  ///< with the likelihood's own coordinate; null if it has none
   Index rows;
+  const double* status = nullptr;  ///< 1 if the event was seen, 0 if right-censored; null: all seen
 };
 
 /// Weighted derivatives of the expected log likelihood of each row: `slope` by the predictor's mean,

@@ -17,6 +17,7 @@ namespace detail {
 class DesignKernel;
 class DrawLayout;
 struct RegressionScratch;
+struct Observations;
 }  // namespace detail
 
 /// Dense rows: entry (i, j) is data[i * stride + j]. Single precision halves the bytes; sums are always in
@@ -155,6 +156,9 @@ struct RegressionData {
   Vector response;
   Vector weights;                  ///< empty: every observation counts once
   std::vector<std::string> names;  ///< of the coefficients, one per column; empty: beta[1], beta[2], ...
+  Vector offset{};                 ///< added to the linear predictors; empty: none
+  Vector trials{};                 ///< of a binomial response, which counts successes; empty: 1 each
+  Vector status{};                 ///< 1 if the event was seen, 0 if right-censored; empty: all seen
 };
 
 struct RowSample;
@@ -194,6 +198,7 @@ class Regression final : public Model {
   void evaluate_sample(const RowSample& sample, ConstMatrixRef theta, VectorRef log_density,
                        MatrixRef gradient, Evaluation& evaluation) const;
   std::unique_ptr<Scratch> make_scratch(Index max_draws, Index sampled_rows) const;
+  detail::Observations observations() const;
   void set_shapes(ConstMatrixRef theta, detail::RegressionScratch& scratch) const;
   double add_prior(const detail::DrawLayout& layout, ConstMatrixRef theta, Index draw,
                    detail::RegressionScratch& scratch, double* gradient) const;
@@ -201,6 +206,8 @@ class Regression final : public Model {
   Index rows_;
   std::shared_ptr<const Vector> response_;  // filled up with zeros to a multiple of 8, as are the weights
   std::shared_ptr<const Vector> weight_;
+  std::shared_ptr<const Vector> offset_;  // null: none
+  std::shared_ptr<const Vector> status_;  // null: no row is censored
   bool unweighted_ = false;
   std::vector<std::string> names_;
   double constant_;  // of the log likelihood of all rows

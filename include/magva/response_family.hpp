@@ -116,6 +116,11 @@ class ResponseFamily {
   virtual void derivatives(const ResponseRows& rows, const double* eta, const double* own,
                            PointDerivatives* out) const = 0;
 
+  /// Their expectations under eta ~ N(mean, variance) row by row, closed or by quadrature, and not finite
+  /// where they cannot be had.
+  virtual void expected_derivatives(const ResponseRows& rows, const double* mean, const double* variance,
+                                    const double* own, PointDerivatives* out) const = 0;
+
   /// E[y | eta] and Var[y | eta], which may be infinite.
   virtual double mean(double eta, const double* own, double trials = 1) const = 0;
   virtual double variance(double eta, const double* own, double trials = 1) const = 0;

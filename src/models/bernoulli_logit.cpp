@@ -51,9 +51,9 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   std::shared_ptr<const ExpectedLikelihood> expectations() const override {
     return detail::expected_bernoulli_logit();
   }
-  double mean(double eta) const override { return 1.0 / (1.0 + std::exp(-eta)); }
-  double simulate(double eta, const Shape&, std::mt19937_64& generator) const override {
-    return std::bernoulli_distribution(mean(eta))(generator) ? 1.0 : 0.0;
+  double mean(double eta, const Shape&) const override { return 1.0 / (1.0 + std::exp(-eta)); }
+  double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const override {
+    return std::bernoulli_distribution(mean(eta, shape))(generator) ? 1.0 : 0.0;
   }
 
  private:

@@ -12,6 +12,7 @@ struct LogProbability {
 };
 
 struct LogitLink {
+  static constexpr double kPoles = std::numbers::pi;
   static constexpr Link kLink = Link::logit;
   static LogProbability success(double eta) {
     const double p = inverse_logit(eta);
@@ -29,6 +30,7 @@ struct LogitLink {
 
 /// log Phi(x) with h = phi / Phi its first derivative, h' = -h (x + h).
 struct ProbitLink {
+  static constexpr double kPoles = 2.8;  // complex zeros of Phi
   static constexpr Link kLink = Link::probit;
   static LogProbability success(double x) {
     double log_cdf = 0;
@@ -60,6 +62,7 @@ struct ProbitLink {
 
 /// P = 1 - exp(-m), m = exp(eta). With h = m / (exp(m) - 1), (log P)' = h and h' = h (1 - m - h).
 struct CloglogLink {
+  static constexpr double kPoles = std::numbers::pi / 2;
   static constexpr Link kLink = Link::cloglog;
   static LogProbability success(double eta) {
     const double m = std::exp(eta);
@@ -83,6 +86,7 @@ class BinomialFamily final : public PointwiseFamily<BinomialFamily<L>> {
   explicit BinomialFamily(Distribution family)
       : PointwiseFamily<BinomialFamily<L>>(family, L::kLink, OwnParameters{}) {}
 
+  static constexpr double kPoles = L::kPoles;
   struct Own {};
   Own prepare(const double*) const { return {}; }
   double constant(const Row& row) const {

@@ -42,6 +42,13 @@ class PoissonFamily final : public PointwiseFamily<PoissonFamily> {
     return out;
   }
 
+  PointDerivatives expected_point(const Row& row, double mean, double variance, const Own& own) const {
+    // E exp(eta) = exp(mean + variance / 2), and y eta is linear.
+    PointDerivatives out = point<2>(row, mean + .5 * variance, own);
+    out.value -= .5 * variance * row.y;
+    return out;
+  }
+
   double eta_start(const ResponseRows& rows, ConstVectorRef weights) const override {
     return start_of_log_mean(rows, weights);
   }
@@ -93,6 +100,7 @@ class NegativeBinomialFamily final : public PointwiseFamily<NegativeBinomialFami
   explicit NegativeBinomialFamily(OwnParameters own)
       : PointwiseFamily(Distribution::negative_binomial, Link::log, std::move(own)) {}
 
+  static constexpr double kPoles = std::numbers::pi;
   struct Own {
     double log_shape, shape;
   };

@@ -84,7 +84,7 @@ class ElementwiseLikelihood : public Likelihood {
     return sum;
   }
 
-  bool has_nuisance() const final { return Family::kNuisance; }
+  Index nuisance_count() const final { return Family::kNuisance ? 1 : 0; }
 
  protected:
   static void add(Vec value, double* to) { store(to, load(to) + value); }

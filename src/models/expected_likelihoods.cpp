@@ -75,9 +75,8 @@ class ExpectedGaussianKnownNoise final : public ExpectedLikelihood {
 
 /// With the factor exp(-2 s) a Gaussian is a Gaussian again, whose mean is moved by -2 times the covariances
 /// with s: E[exp(-2 s) (y - eta)^2] = exp(-2 E s + 2 Var s) ((y - E eta + 2 Cov(eta, s))^2 + Var eta).
-class ExpectedGaussian final : public ExpectedLikelihood {
+class ExpectedGaussian : public ExpectedLikelihood {
  public:
-  explicit ExpectedGaussian(double log_prior_scale) : log_prior_scale_(log_prior_scale) {}
   bool log_concave() const override { return false; }
 
   NuisanceSums expect(const PredictorBlock& block, const NormalMarginal& own,
@@ -97,8 +96,12 @@ class ExpectedGaussian final : public ExpectedLikelihood {
     }
     return sums;
   }
+};
 
-  // log(2 / pi) + u - log(1 + exp(2 u)) with u = s - log scale.
+/// sigma ~ half-Cauchy: log(2 / pi) + u - log(1 + exp(2 u)) with u = log sigma - log scale.
+class ExpectedGaussianHalfCauchy final : public ExpectedGaussian {
+ public:
+  explicit ExpectedGaussianHalfCauchy(double log_prior_scale) : log_prior_scale_(log_prior_scale) {}
   NuisanceSums nuisance_prior(const NormalMarginal& own) const override {
     const double u = own.mean - log_prior_scale_;
     const LogisticNormal twice = logistic_normal(2 * u, 4 * own.variance);
@@ -107,6 +110,15 @@ class ExpectedGaussian final : public ExpectedLikelihood {
 
  private:
   double log_prior_scale_;
+};
+
+class ExpectedGaussianPositivePrior final : public ExpectedGaussian {
+ public:
+  explicit ExpectedGaussianPositivePrior(const PositivePrior& sigma) : sigma_(sigma) {}
+  NuisanceSums nuisance_prior(const NormalMarginal& own) const override { return sigma_.expect(own); }
+
+ private:
+  PositivePrior sigma_;
 };
 
 }  // namespace
@@ -121,7 +133,10 @@ std::shared_ptr<const ExpectedLikelihood> expected_gaussian_known_noise(double s
   return std::make_shared<ExpectedGaussianKnownNoise>(sigma);
 }
 std::shared_ptr<const ExpectedLikelihood> expected_gaussian(double log_prior_scale) {
-  return std::make_shared<ExpectedGaussian>(log_prior_scale);
+  return std::make_shared<ExpectedGaussianHalfCauchy>(log_prior_scale);
+}
+std::shared_ptr<const ExpectedLikelihood> expected_gaussian(const PositivePrior& sigma) {
+  return std::make_shared<ExpectedGaussianPositivePrior>(sigma);
 }
 
 }  // namespace magva::detail

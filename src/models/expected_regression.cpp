@@ -131,6 +131,8 @@ class Pass {
                             step);
     for (Index s = 0; s < columns_; ++s)
       std::fill(predictors + s * step + span.count, predictors + s * step + filled, 0.0);
+    if (parts_.offset)
+      for (Index i = 0; i < span.count; ++i) predictors[i] += (*parts_.offset)(span.first + i);
     std::fill_n(variance, filled, 0.0);
     for (Index s = leading(); s < columns_; ++s) {
       const double* column = predictors + s * step;
@@ -149,7 +151,8 @@ class Pass {
                                predictors,
                                scratch_.variance.col(lane).data(),
                                parts_.has_nuisance ? predictors + step : nullptr,
-                               filled};
+                               filled,
+                               parts_.status ? parts_.status->data() + span.first : nullptr};
     const NuisanceSums sums =
         parts_.likelihood->expect(block, own_, {derivatives, curvature, derivatives + step});
     for (Index s = leading(); s < columns_; ++s)

@@ -15,7 +15,9 @@ struct RegressionParts {
   std::shared_ptr<const DesignKernel> kernel;
   std::shared_ptr<const Vector> response;  // filled up to a multiple of 8, as are the weights
   std::shared_ptr<const Vector> weight;
-  double constant;  // of the log likelihood of all rows
+  std::shared_ptr<const Vector> offset;  // null: none
+  std::shared_ptr<const Vector> status;  // null: no row is censored
+  double constant;                       // of the log likelihood of all rows
   Index dimension;
   bool has_nuisance;  // the last coordinate
   std::shared_ptr<const ExpectedLikelihood> likelihood;

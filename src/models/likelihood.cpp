@@ -49,9 +49,9 @@ class PoissonLog final : public ElementwiseLikelihood<PoissonLog> {
   std::shared_ptr<const ExpectedLikelihood> expectations() const override {
     return detail::expected_poisson_log();
   }
-  double mean(double eta) const override { return std::exp(eta); }
+  double mean(double eta, const Shape&) const override { return std::exp(eta); }
   double simulate(double eta, const Shape&, std::mt19937_64& generator) const override {
-    const double rate = mean(eta);
+    const double rate = std::exp(eta);
     // The counts are drawn as doubles: beyond 2^53 their spread is below their spacing.
     if (!(rate < 9e15)) return rate;
     return static_cast<double>(std::poisson_distribution<long long>(rate)(generator));
@@ -68,7 +68,7 @@ class Located : public ElementwiseLikelihood<Family> {
     return first_fault(response, "a finite number", [](double y) { return std::isfinite(y); });
   }
   double intercept_start(ConstVectorRef y, ConstVectorRef w) const override { return weighted_mean(y, w); }
-  double mean(double eta) const override { return eta; }
+  double mean(double eta, const Shape&) const override { return eta; }
 };
 
 template <class S>
@@ -82,46 +82,81 @@ double simulate_gaussian(double eta, double sd, std::mt19937_64& generator) {
   return eta + sd * std::normal_distribution<double>()(generator);
 }
 
-class GaussianIdentity final : public Located<GaussianIdentity> {
+/// sigma ~ half-Cauchy(0, scale).
+class HalfCauchySigma {
+ public:
+  explicit HalfCauchySigma(double scale) : log_scale_(std::log(scale)) {}
+  double start() const { return log_scale_; }
+  double log_density(double value, double& gradient) const {
+    const auto density = detail::log_half_cauchy(value - log_scale_);
+    gradient += density.derivative;
+    return density.value;
+  }
+  std::shared_ptr<const ExpectedLikelihood> expected_gaussian() const {
+    return detail::expected_gaussian(log_scale_);
+  }
+
+ private:
+  double log_scale_;
+};
+
+/// Any other prior.
+class SigmaPrior {
+ public:
+  explicit SigmaPrior(const PositivePrior& prior) : prior_(prior) {}
+  double start() const { return prior_.mode(); }
+  double log_density(double value, double& gradient) const {
+    const LogScaleDensity density = prior_.at(value);
+    gradient += density.first;
+    return density.value;
+  }
+  std::shared_ptr<const ExpectedLikelihood> expected_gaussian() const {
+    return detail::expected_gaussian(prior_);
+  }
+
+ private:
+  PositivePrior prior_;
+};
+
+template <class Prior>
+class GaussianIdentity final : public Located<GaussianIdentity<Prior>> {
  public:
   static constexpr bool kNuisance = true;
-  explicit GaussianIdentity(double prior_scale) : log_prior_scale_(std::log(prior_scale)) {}
+  explicit GaussianIdentity(const Prior& prior) : prior_(prior) {}
   template <class S>
   Point point(Vec eta, Vec y, const S& shape) const {
     return gaussian_point(eta, y, shape);
   }
 
-  std::string nuisance_name() const override { return "log_sigma"; }
-  double nuisance_start(ConstVectorRef y, ConstVectorRef w) const override {
+  std::string nuisance_name(Index) const override { return "log_sigma"; }
+  double nuisance_start(Index, ConstVectorRef y, ConstVectorRef w) const override {
     const double sd = weighted_sd(y, w);
-    return sd > 0.0 ? std::log(sd) : log_prior_scale_;
+    return sd > 0.0 ? std::log(sd) : prior_.start();
   }
-  double nuisance_prior(double value, double& gradient) const override {
-    const auto density = detail::log_half_cauchy(value - log_prior_scale_);
-    gradient += density.derivative;
-    return density.value;
+  double nuisance_prior(Index, double value, double& gradient) const override {
+    return prior_.log_density(value, gradient);
   }
-  Shape shape(double nuisance) const override { return {std::exp(-2.0 * nuisance), nuisance}; }
+  Shape shape(const double* own) const override { return {std::exp(-2.0 * own[0]), own[0], {own[0]}}; }
   std::shared_ptr<const ExpectedLikelihood> expectations() const override {
-    return detail::expected_gaussian(log_prior_scale_);
+    return prior_.expected_gaussian();
   }
   double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const override {
     return simulate_gaussian(eta, std::exp(shape.log_scale), generator);
   }
 
  private:
-  double log_prior_scale_;
+  Prior prior_;
 };
 
 class GaussianKnownNoise final : public Located<GaussianKnownNoise> {
  public:
   static constexpr bool kNuisance = false;
-  explicit GaussianKnownNoise(double sigma) : shape_{1.0 / (sigma * sigma), std::log(sigma)} {}
+  explicit GaussianKnownNoise(double sigma) : shape_{1.0 / (sigma * sigma), std::log(sigma), {}} {}
   template <class S>
   Point point(Vec eta, Vec y, const S& shape) const {
     return gaussian_point(eta, y, shape);
   }
-  Shape shape(double) const override { return shape_; }
+  Shape shape(const double*) const override { return shape_; }
   std::shared_ptr<const ExpectedLikelihood> expectations() const override {
     return detail::expected_gaussian_known_noise(std::exp(shape_.log_scale));
   }
@@ -153,17 +188,17 @@ class OutlierMixture final : public Located<OutlierMixture> {
             0.5 * (square * share - 1.0)};
   }
 
-  std::string nuisance_name() const override { return "log_sigma2"; }
-  double nuisance_start(ConstVectorRef y, ConstVectorRef w) const override {
+  std::string nuisance_name(Index) const override { return "log_sigma2"; }
+  double nuisance_start(Index, ConstVectorRef y, ConstVectorRef w) const override {
     const double sd = weighted_sd(y, w);
     return sd > 0.0 ? 2.0 * std::log(sd) : 0.0;
   }
-  double nuisance_prior(double value, double& gradient) const override {
+  double nuisance_prior(Index, double value, double& gradient) const override {
     const double scaled = options_.beta0 * std::exp(-value);
     gradient += scaled - options_.alpha0;
     return options_.alpha0 * (std::log(options_.beta0) - value) - std::lgamma(options_.alpha0) - scaled;
   }
-  Shape shape(double nuisance) const override { return {std::exp(-nuisance), 0.5 * nuisance}; }
+  Shape shape(const double* own) const override { return {std::exp(-own[0]), 0.5 * own[0], {own[0]}}; }
   double simulate(double eta, const Shape& shape, std::mt19937_64& generator) const override {
     const bool outlier = std::bernoulli_distribution(options_.outlier_share)(generator);
     const double factor = outlier ? std::sqrt(options_.outlier_variance) : 1.0;
@@ -196,12 +231,28 @@ std::vector<std::string> OutlierMixtureOptions::validate() const {
   return found;
 }
 
+std::vector<std::string> Likelihood::validate_rows(const ResponseRows& rows) const {
+  if (rows.trials) return {"this likelihood takes no numbers of trials; use the family binomial"};
+  if (rows.status) return {"this likelihood takes no censored rows; use the families weibull or exponential"};
+  return validate(Eigen::Map<const Vector>(rows.response, rows.rows));
+}
+
+double Likelihood::constant_of_rows(const ResponseRows& rows, ConstVectorRef weight) const {
+  return constant(Eigen::Map<const Vector>(rows.response, rows.rows), weight);
+}
+
 std::shared_ptr<const Likelihood> poisson_log() { return std::make_shared<PoissonLog>(); }
 
 std::shared_ptr<const Likelihood> gaussian(double sigma_prior_scale) {
   require_positive(sigma_prior_scale, "the scale of the prior on sigma");
-  return std::make_shared<GaussianIdentity>(sigma_prior_scale);
+  return std::make_shared<GaussianIdentity<HalfCauchySigma>>(HalfCauchySigma(sigma_prior_scale));
 }
+
+namespace detail {
+std::shared_ptr<const Likelihood> gaussian(const PositivePrior& sigma) {
+  return std::make_shared<GaussianIdentity<SigmaPrior>>(SigmaPrior(sigma));
+}
+}  // namespace detail
 
 std::shared_ptr<const Likelihood> gaussian_known_noise(double sigma) {
   require_positive(sigma, "the known noise scale");

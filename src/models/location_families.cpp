@@ -38,6 +38,16 @@ class GaussianFamily final : public PointwiseFamily<GaussianFamily> {
     return out;
   }
 
+  /// Of the terms, only the square of y - eta is not linear in it.
+  PointDerivatives expected_point(const Row& row, double mean, double variance, const Own& own) const {
+    PointDerivatives out = point<2>(row, mean, own);
+    const double more = own.precision * variance;
+    out.value -= .5 * more;
+    out.by_own[0] += more;
+    out.by_own2[0] -= 2 * more;
+    return out;
+  }
+
   double eta_start(const ResponseRows& rows, ConstVectorRef weights) const override {
     return weighted_response_mean(rows, weights);
   }
@@ -75,6 +85,8 @@ class StudentTFamily final : public PointwiseFamily<StudentTFamily> {
             .5 * nu * gap + .25 * nu * nu * gap1};
   }
   double constant(const Row&) const { return 0; }
+  /// Poles are where y - eta = i sigma sqrt(nu): how far depends on the parameters.
+  static constexpr double kPoles = 0.5;
 
   template <int kOrder>
   PointDerivatives point(const Row& row, double eta, const Own& own) const {

@@ -1,7 +1,5 @@
 #include "models/logistic_normal.hpp"
 
-#include <Eigen/Eigenvalues>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,57 +7,13 @@
 #include <vector>
 
 #include "core/vector_math.hpp"
+#include "models/normal_rule.hpp"
 
 namespace magva::detail {
 
 namespace {
 
-/// sum_k weight_k f(+-node_k) for E f(z), z ~ N(0, 1): pairs of nodes, and no node at 0.
-struct PairRule {
-  double largest_sd;
-  std::vector<double> node;
-  std::vector<double> weight;
-};
-
-/// Gauss-Hermite with `nodes` nodes, an even number, by Golub and Welsch. The error for an integrand whose
-/// nearest poles are i pi away falls like nodes! (sd / pi)^(2 nodes).
-PairRule gauss_hermite(double largest_sd, Index nodes) {
-  Matrix jacobi = Matrix::Zero(nodes, nodes);
-  for (Index k = 1; k < nodes; ++k) jacobi(k, k - 1) = jacobi(k - 1, k) = std::sqrt(static_cast<double>(k));
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(jacobi);
-  PairRule rule{largest_sd, {}, {}};
-  for (Index k = nodes / 2; k < nodes; ++k) {
-    rule.node.push_back(eigen.eigenvalues()(k));
-    rule.weight.push_back(std::pow(eigen.eigenvectors()(0, k), 2));
-  }
-  return rule;
-}
-
-/// The midpoint rule. Poles at (-mean +- i pi) / sd leave an error of
-/// exp(-2 pi^2 / (sd spacing) + pi^2 / (2 sd^2)), here below exp(-28).
-PairRule midpoint(double largest_sd) {
-  constexpr double kReach = 7.6;
-  constexpr double kSquare = std::numbers::pi * std::numbers::pi;
-  const double spacing = std::min(.78, 2 * kSquare / (28 * largest_sd + .5 * kSquare / largest_sd));
-  PairRule rule{largest_sd, {}, {}};
-  double total = 0;
-  for (double z = .5 * spacing; z < kReach; z += spacing) {
-    rule.node.push_back(z);
-    rule.weight.push_back(std::exp(-.5 * z * z));
-    total += 2 * rule.weight.back();
-  }
-  for (double& weight : rule.weight) weight /= total;
-  return rule;
-}
-
 constexpr double kWide = 8;  // sd from which on the series is used
-
-const std::vector<PairRule>& rules() {
-  static const std::vector<PairRule> all = {
-      gauss_hermite(.07, 4), gauss_hermite(.3, 8), midpoint(.7), midpoint(1), midpoint(1.5),
-      midpoint(2),           midpoint(3),          midpoint(4),  midpoint(6), midpoint(kWide)};
-  return all;
-}
 
 /// 2 eta(2 k + 2) with Dirichlet's eta function: the 2k-th moment of log(1 + exp(-|x|)) over (2k)!.
 const std::array<double, 20>& series_moments() {
@@ -144,9 +98,7 @@ void pack_moments(const double* mean, const double* variance, double* value, dou
     any_narrow = true;
   }
   if (any_narrow) {
-    const auto rule = std::find_if(rules().begin(), rules().end() - 1,
-                                   [&](const PairRule& r) { return widest <= r.largest_sd; });
-    const VecMoments moments = by_rule(*rule, load(mean), load(sd));
+    const VecMoments moments = by_rule(*normal_rule(widest), load(mean), load(sd));
     store(value, moments.value);
     store(slope, moments.slope);
     store(curvature, moments.curvature);

@@ -5,11 +5,18 @@
 //   Own prepare(const double* own) const;
 //   double constant(const Row& row) const;
 //   template <int kOrder> PointDerivatives point(const Row& row, double eta, const Own& own) const;
-// where kOrder is 0 for the value alone, 1 with first derivatives, 2 with all.
+// where kOrder is 0 for the value alone, 1 with first derivatives, 2 with all; and, for expectations under a
+// normal eta, either a closed form
+//   PointDerivatives expected_point(const Row& row, double mean, double variance, const Own& own) const;
+// or the distance of the nearest poles of log p from the real line,
+//   static constexpr double kPoles;
 #include <cmath>
+#include <limits>
+#include <numbers>
 #include <unsupported/Eigen/SpecialFunctions>
 
 #include "magva/response_family.hpp"
+#include "models/normal_rule.hpp"
 
 namespace magva::detail {
 
@@ -35,6 +42,20 @@ struct Row {
 
 inline Row row_of(const ResponseRows& rows, Index i) {
   return {rows.response[i], rows.trials ? rows.trials[i] : 1.0, rows.status ? rows.status[i] : 1.0};
+}
+
+/// out += weight * point, for all derivatives.
+inline void add_derivatives(const PointDerivatives& point, double weight, PointDerivatives& out) {
+  out.value += weight * point.value;
+  out.by_eta += weight * point.by_eta;
+  out.by_eta2 += weight * point.by_eta2;
+  out.by_eta3 += weight * point.by_eta3;
+  for (std::size_t k = 0; k < kMostOwnParameters; ++k) {
+    out.by_own[k] += weight * point.by_own[k];
+    out.by_eta_own[k] += weight * point.by_eta_own[k];
+    out.by_eta2_own[k] += weight * point.by_eta2_own[k];
+  }
+  for (std::size_t k = 0; k < point.by_own2.size(); ++k) out.by_own2[k] += weight * point.by_own2[k];
 }
 
 template <class F>
@@ -72,7 +93,33 @@ class PointwiseFamily : public ResponseFamily {
       out[i] = self().template point<2>(row_of(rows, i), eta[i], prepared);
   }
 
+  void expected_derivatives(const ResponseRows& rows, const double* mean, const double* variance,
+                            const double* own, PointDerivatives* out) const final {
+    const auto prepared = self().prepare(own);
+    for (Index i = 0; i < rows.rows; ++i)
+      out[i] = expectation(row_of(rows, i), mean[i], variance[i], prepared);
+  }
+
  private:
+  template <class Own>
+  PointDerivatives expectation(const Row& row, double mean, double variance, const Own& own) const {
+    if constexpr (requires { self().expected_point(row, mean, variance, own); }) {
+      return self().expected_point(row, mean, variance, own);
+    } else {
+      const double sd = std::sqrt(variance);
+      PointDerivatives out;
+      const PairRule* rule = normal_rule(sd * std::numbers::pi / F::kPoles);
+      if (!rule) {
+        out.value = std::numeric_limits<double>::quiet_NaN();
+        return out;
+      }
+      for (std::size_t k = 0; k < rule->node.size(); ++k)
+        for (const double z : {-rule->node[k], rule->node[k]})
+          add_derivatives(self().template point<2>(row, mean + sd * z, own), rule->weight[k], out);
+      return out;
+    }
+  }
+
   const F& self() const { return static_cast<const F&>(*this); }
 };
 

@@ -43,6 +43,16 @@ class GammaFamily final : public PointwiseFamily<GammaFamily> {
     return out;
   }
 
+  PointDerivatives expected_point(const Row& row, double mean, double variance, const Own& own) const {
+    // E w = y exp(-mean + variance / 2), and log w is linear.
+    PointDerivatives out = point<2>(row, mean - .5 * variance, own);
+    const double less = .5 * own.shape * variance;
+    out.value -= less;
+    out.by_own[0] -= less;
+    out.by_own2[0] -= less;
+    return out;
+  }
+
   double eta_start(const ResponseRows& rows, ConstVectorRef weights) const override {
     return log_mean_response(rows, weights);
   }
@@ -89,6 +99,27 @@ class WeibullFamily final : public PointwiseFamily<WeibullFamily> {
       out.by_eta2_own[0] = (2 + z) * out.by_eta2;
       out.by_own2[0] = z * (d - hazard - z * hazard);
     }
+    return out;
+  }
+
+  /// z is normal: with the factor exp(z) it is normal again, its mean moved by its variance.
+  PointDerivatives expected_point(const Row& row, double mean, double variance, const Own& own) const {
+    const double k = own.shape;
+    const double d = row.event;
+    const double z = k * (std::log(row.y) - mean);
+    const double z_variance = k * k * variance;
+    const double hazard = std::exp(z + .5 * z_variance);
+    const double z_hazard = hazard * (z + z_variance);
+    const double z2_hazard = hazard * ((z + z_variance) * (z + z_variance) + z_variance);
+    PointDerivatives out;
+    out.value = d * (own.log_shape + z) - hazard;
+    out.by_eta = k * (hazard - d);
+    out.by_own[0] = d * (1 + z) - z_hazard;
+    out.by_eta2 = -k * k * hazard;
+    out.by_eta3 = k * k * k * hazard;
+    out.by_eta_own[0] = out.by_eta + k * z_hazard;
+    out.by_eta2_own[0] = 2 * out.by_eta2 - k * k * z_hazard;
+    out.by_own2[0] = d * z - z_hazard - z2_hazard;
     return out;
   }
 

@@ -42,7 +42,12 @@ Matrix linear_predictor(const Regression& model, const Design& design, ConstMatr
 
 Matrix expected_response(const Regression& model, const Design& design, ConstMatrixRef draws) {
   const Likelihood& likelihood = model.likelihood();
-  return linear_predictor(model, design, draws).unaryExpr([&](double eta) { return likelihood.mean(eta); });
+  Matrix mean = linear_predictor(model, design, draws);
+  for (Index s = 0; s < draws.cols(); ++s) {
+    const Shape shape = detail::shape_at(likelihood, draws.col(s));
+    for (double& value : mean.col(s)) value = likelihood.mean(value, shape);
+  }
+  return mean;
 }
 
 Vector predictive_mean(const Regression& model, const Design& design, ConstMatrixRef draws) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "magva/error.hpp"
@@ -30,6 +31,29 @@ std::vector<std::string> default_names(Index count) {
   return names;
 }
 
+/// Empty, or as long as the design.
+void require_length(const Vector& values, Index rows, const char* name) {
+  if (values.size() != 0 && values.size() != rows)
+    throw DataError(fmt::format("the design has {} rows but there are {} {}", rows, values.size(), name));
+}
+
+void require_finite_offset(const Vector& offset) {
+  for (Index i = 0; i < offset.size(); ++i)
+    if (!std::isfinite(offset(i)))
+      throw DataError(fmt::format("the offset of row {} is {}; offsets must be finite", i + 1, offset(i)));
+}
+
+ResponseRows rows_of(const RegressionData& data) {
+  const auto start = [](const Vector& values) { return values.size() == 0 ? nullptr : values.data(); };
+  return {data.response.data(), start(data.trials), start(data.status), data.response.size()};
+}
+
+/// n trials with y successes are one with y / n, counted n times.
+void trials_to_weights(RegressionData& data) {
+  data.response.array() /= data.trials.array();
+  data.weights.array() *= data.trials.array();
+}
+
 void require_sound(const RegressionData& data, const Likelihood& likelihood, Index prior_coefficients) {
   const Index n = data.design.rows();
   const Index q = data.design.cols();
@@ -39,8 +63,11 @@ void require_sound(const RegressionData& data, const Likelihood& likelihood, Ind
   if (data.response.size() != n)
     throw DataError(
         fmt::format("the design has {} rows but there are {} responses", n, data.response.size()));
-  if (data.weights.size() != 0 && data.weights.size() != n)
-    throw DataError(fmt::format("the design has {} rows but there are {} weights", n, data.weights.size()));
+  require_length(data.weights, n, "weights");
+  require_length(data.offset, n, "offsets");
+  require_length(data.trials, n, "numbers of trials");
+  require_length(data.status, n, "statuses");
+  require_finite_offset(data.offset);
   if (!data.names.empty() && static_cast<Index>(data.names.size()) != q)
     throw DataError(fmt::format("the design has {} columns but there are {} names", q, data.names.size()));
   if (prior_coefficients != q)
@@ -52,7 +79,7 @@ void require_sound(const RegressionData& data, const Likelihood& likelihood, Ind
                                   i + 1, data.weights(i)));
   if (data.weights.size() != 0 && data.weights.sum() == 0.0)
     throw DataError("all weights are 0: no observation is left");
-  for (const std::string& problem : likelihood.validate(data.response)) throw DataError(problem);
+  for (const std::string& problem : likelihood.validate_rows(rows_of(data))) throw DataError(problem);
 }
 
 }  // namespace
@@ -61,9 +88,12 @@ Regression::Regression(RegressionData data, std::shared_ptr<const Likelihood> li
                        std::shared_ptr<const CoefficientPrior> prior)
     : rows_(data.design.rows()), likelihood_(std::move(likelihood)), prior_(std::move(prior)) {
   require_sound(data, *likelihood_, prior_->coefficients());
-  unweighted_ = data.weights.size() == 0;
-  if (unweighted_) data.weights = Vector::Ones(rows_);
-  constant_ = likelihood_->constant(data.response, data.weights);
+  unweighted_ = data.weights.size() == 0 && data.trials.size() == 0;
+  if (data.weights.size() == 0) data.weights = Vector::Ones(rows_);
+  constant_ = likelihood_->constant_of_rows(rows_of(data), data.weights);
+  if (data.trials.size() != 0) trials_to_weights(data);
+  if (data.offset.size() != 0) offset_ = fill_up(data.offset);
+  if (data.status.size() != 0) status_ = fill_up(data.status);
   response_ = fill_up(data.response);
   weight_ = fill_up(data.weights);
   names_ = data.names.empty() ? default_names(data.design.cols()) : std::move(data.names);
@@ -72,11 +102,11 @@ Regression::Regression(RegressionData data, std::shared_ptr<const Likelihood> li
   const auto expected_prior = prior_->expectations();
   if (expected_likelihood && expected_prior)
     expected_ = std::make_shared<detail::ExpectedRegression>(
-        detail::RegressionParts{kernel_, response_, weight_, constant_, dimension(),
-                                likelihood_->has_nuisance(), expected_likelihood, expected_prior});
+        detail::RegressionParts{kernel_, response_, weight_, offset_, status_, constant_, dimension(),
+                                likelihood_->nuisance_count() > 0, expected_likelihood, expected_prior});
 }
 
-Index Regression::dimension() const { return prior_->dimension() + (likelihood_->has_nuisance() ? 1 : 0); }
+Index Regression::dimension() const { return prior_->dimension() + likelihood_->nuisance_count(); }
 
 std::unique_ptr<Scratch> Regression::make_scratch(Index max_draws) const {
   return make_scratch(max_draws, rows_);
@@ -105,6 +135,11 @@ void add_up_rows(const DrawLayout& layout, const RowChunkWork& work, RegressionS
 
 }  // namespace
 
+detail::Observations Regression::observations() const {
+  return {response_->data(), weight_->data(), unweighted_, offset_ ? offset_->data() : nullptr,
+          status_ ? status_->data() : nullptr};
+}
+
 void Regression::set_shapes(ConstMatrixRef theta, RegressionScratch& scratch) const {
   for (Index s = 0; s < theta.cols(); ++s)
     scratch.shapes[static_cast<std::size_t>(s)] = detail::shape_at(*likelihood_, theta.col(s));
@@ -115,10 +150,13 @@ double Regression::add_prior(const DrawLayout& layout, ConstMatrixRef theta, Ind
                              RegressionScratch& scratch, double* gradient) const {
   double log_density = constant_ + sum_of_draw(&BlockSums::log_likelihood, layout, scratch, s) +
                        prior_->add_to(theta.col(s).data(), scratch.coefficients.col(s).data(), gradient);
-  if (!likelihood_->has_nuisance()) return log_density;
-  const Index nuisance = prior_->dimension();
-  gradient[nuisance] = sum_of_draw(&BlockSums::nuisance_gradient, layout, scratch, s);
-  return log_density + likelihood_->nuisance_prior(theta(nuisance, s), gradient[nuisance]);
+  constexpr std::array kGradients = {&BlockSums::nuisance_gradient, &BlockSums::second_gradient};
+  for (Index k = 0; k < likelihood_->nuisance_count(); ++k) {
+    const Index at = prior_->dimension() + k;
+    gradient[at] = sum_of_draw(kGradients[static_cast<std::size_t>(k)], layout, scratch, s);
+    log_density += likelihood_->nuisance_prior(k, theta(at, s), gradient[at]);
+  }
+  return log_density;
 }
 
 void Regression::evaluate_sample(const RowSample& sample, ConstMatrixRef theta, VectorRef log_density,
@@ -128,8 +166,7 @@ void Regression::evaluate_sample(const RowSample& sample, ConstMatrixRef theta, 
   const DrawLayout layout = DrawLayout::plain(*kernel_, draws);
   set_shapes(theta, scratch);
   detail::pack_draws(layout, *prior_, theta, scratch);
-  const RowChunkWork work(layout, *likelihood_, sample, {response_->data(), weight_->data(), unweighted_},
-                          scratch, draws);
+  const RowChunkWork work(layout, *likelihood_, sample, observations(), scratch, draws);
   add_up_rows(layout, work, scratch, draws, evaluation.workers);
   detail::unpack_draws(layout, scratch, gradient);
   for (Index s = 0; s < draws; ++s)
@@ -147,8 +184,7 @@ void Regression::evaluate_antithetic(ConstMatrixRef theta, VectorRef log_density
   const DrawLayout layout = DrawLayout::antithetic(*kernel_, draws);
   set_shapes(theta, scratch);
   detail::pack_pairs(*kernel_, theta, scratch);
-  const RowChunkWork work(layout, *likelihood_, {nullptr, rows_, 1.0},
-                          {response_->data(), weight_->data(), unweighted_}, scratch, draws);
+  const RowChunkWork work(layout, *likelihood_, {nullptr, rows_, 1.0}, observations(), scratch, draws);
   add_up_rows(layout, work, scratch, draws, evaluation.workers);
   gradient.leftCols(pairs + 1).bottomRows(dimension() - design().cols()).setZero();
   detail::unpack_pairs(*kernel_, scratch, gradient);
@@ -169,13 +205,17 @@ Vector Regression::start() const {
   Vector theta = Vector::Zero(dimension());
   const auto response = response_->head(rows_);
   const auto weight = weight_->head(rows_);
-  prior_->start(theta.head(prior_->dimension()), likelihood_->intercept_start(response, weight), rows_);
-  if (likelihood_->has_nuisance()) theta(prior_->dimension()) = likelihood_->nuisance_start(response, weight);
+  double intercept = likelihood_->intercept_start(response, weight);
+  if (offset_) intercept -= weight.dot(offset_->head(rows_)) / weight.sum();
+  prior_->start(theta.head(prior_->dimension()), intercept, rows_);
+  for (Index k = 0; k < likelihood_->nuisance_count(); ++k)
+    theta(prior_->dimension() + k) = likelihood_->nuisance_start(k, response, weight);
   return theta;
 }
 
 std::string Regression::parameter_name(Index i) const {
-  return i == prior_->dimension() ? likelihood_->nuisance_name() : prior_->parameter_name(i, names_);
+  const Index own = i - prior_->dimension();
+  return own >= 0 ? likelihood_->nuisance_name(own) : prior_->parameter_name(i, names_);
 }
 
 void Regression::coefficients(ConstVectorRef theta, VectorRef out) const {

@@ -57,6 +57,8 @@ struct RegressionScratch final : Scratch {
         pair_products(apart(block_rows * (draws / 2 + 1)), chunk_total),
         response(apart(block_rows), chunk_total),
         weight(apart(block_rows), chunk_total),
+        offset(apart(block_rows), chunk_total),
+        status(apart(block_rows), chunk_total),
         shapes(static_cast<std::size_t>(draws + DrawPackKernel::kDraws)),
         sums(static_cast<std::size_t>(chunk_total * (draws + kSumsApart))) {}
 
@@ -74,6 +76,8 @@ struct RegressionScratch final : Scratch {
   Matrix pair_products;  // with the design, and those of residuals
   Matrix response;
   Matrix weight;
+  Matrix offset;
+  Matrix status;
   std::vector<Shape> shapes;
   std::vector<BlockSums> sums;
 };

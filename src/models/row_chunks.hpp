@@ -15,6 +15,8 @@ struct Observations {
   const double* response;
   const double* weight;
   bool unweighted;
+  const double* offset;  // null: none
+  const double* status;  // null: no row is censored
 };
 
 /// The rows of one chunk, a block at a time.
@@ -57,6 +59,9 @@ class RowChunkWork {
     double* eta = scratch_.eta.col(chunk).data();
     responses.rows = block.size;
     layout_.pack_kernel().multiply(block, scratch_.packed.data() + at, eta);
+    if (const double* offset = offsets_of(block, chunk))
+      for (Index i = 0; i < block.size; ++i)
+        for (Index s = 0; s < DrawPackKernel::kDraws; ++s) eta[i * DrawPackKernel::kDraws + s] += offset[i];
     likelihood_.evaluate_pack(responses, eta, scratch_.shapes.data() + draw,
                               scratch_.chunk_sums(chunk)[draw]);
     layout_.pack_kernel().accumulate(block, eta, scratch_.gradient.col(chunk).data() + at);
@@ -73,6 +78,9 @@ class RowChunkWork {
     kernel.multiply(block, scratch_.packed.data() + layout_.columns_at(), columns, products, step);
     clear_padding(block.size, products, step);
     if (pairs > 0) from_centre_and_deltas(products, step, padded(block.size), pairs, eta, step);
+    if (const double* offset = offsets_of(block, chunk))
+      for (Index s = 0; s < draws_ - first; ++s)
+        for (Index i = 0; i < block.size; ++i) eta[s * step + i] += offset[i];
     likelihood_.evaluate_block(responses, eta, step, draws_ - first, scratch_.shapes.data() + first,
                                scratch_.chunk_sums(chunk) + first);
     if (pairs > 0) mean_and_half_differences(eta, step, padded(block.size), pairs, products, step);
@@ -89,7 +97,7 @@ class RowChunkWork {
   ResponseBlock responses_of(const RowBlock& block, Index chunk) const {
     if (!block.chosen && sample_.scale == 1.0)
       return {observations_.response + block.begin, observations_.weight + block.begin, padded(block.size),
-              observations_.unweighted};
+              observations_.unweighted, observations_.status ? observations_.status + block.begin : nullptr};
     double* response = scratch_.response.col(chunk).data();
     double* weight = scratch_.weight.col(chunk).data();
     for (Index i = 0; i < block.size; ++i) {
@@ -98,7 +106,23 @@ class RowChunkWork {
     }
     std::fill(response + block.size, response + padded(block.size), 0.0);
     std::fill(weight + block.size, weight + padded(block.size), 0.0);
-    return {response, weight, padded(block.size)};
+    return {response, weight, padded(block.size), false,
+            gather(observations_.status, block, scratch_.status, chunk)};
+  }
+
+  const double* offsets_of(const RowBlock& block, Index chunk) const {
+    if (!observations_.offset || !block.chosen)
+      return observations_.offset ? observations_.offset + block.begin : nullptr;
+    return gather(observations_.offset, block, scratch_.offset, chunk);
+  }
+
+  /// The block's values, or null if there are none.
+  static const double* gather(const double* values, const RowBlock& block, Matrix& buffer, Index chunk) {
+    if (!values) return nullptr;
+    double* out = buffer.col(chunk).data();
+    for (Index i = 0; i < block.size; ++i) out[i] = values[block.row(i)];
+    std::fill(out + block.size, out + padded(block.size), 0.0);
+    return out;
   }
 
   DrawLayout layout_;
@@ -113,6 +137,7 @@ inline void add(const BlockSums& from, BlockSums& to) {
   for (std::size_t part = 0; part < from.log_likelihood.size(); ++part) {
     to.log_likelihood[part] += from.log_likelihood[part];
     to.nuisance_gradient[part] += from.nuisance_gradient[part];
+    to.second_gradient[part] += from.second_gradient[part];
   }
 }
 

@@ -1,0 +1,239 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "check/loo_row.hpp"
+#include "magva/error.hpp"
+
+namespace magva {
+
+namespace {
+
+constexpr Index kRowsOfChunk = 64;
+constexpr Index kMostSimulated = 200;  // draws that data are simulated from
+
+void check_input(const CheckInput& input) {
+  if (!input.family || !input.predictor) throw UsageError("a check needs a response family and predictors");
+  if (input.rows.rows == 0 || input.draws() < 2) throw UsageError("a check needs rows and at least 2 draws");
+  if (input.own.rows() != input.family->own_count())
+    throw UsageError(fmt::format("the family {} has {} parameters of its own, but the draws have {}",
+                                 to_string(input.family->distribution()), input.family->own_count(),
+                                 input.own.rows()));
+  if (input.log_weights.size() != 0 && input.log_weights.size() != input.draws())
+    throw UsageError(
+        fmt::format("there are {} draws but {} importance weights", input.draws(), input.log_weights.size()));
+}
+
+/// Pearson's statistics of each simulated draw, of one chunk of rows.
+struct Pearson {
+  Vector data;
+  Vector simulated;
+  double zeros = 0;
+};
+
+/// All that is asked of a chunk of rows.
+class ChunkCheck {
+ public:
+  ChunkCheck(const CheckInput& input, ConstVectorRef log_weights, Index chunk)
+      : input_(input),
+        log_weights_(log_weights),
+        first_(chunk * kRowsOfChunk),
+        rows_(input.rows.from(first_, std::min(kRowsOfChunk, input.rows.rows - first_))),
+        eta_(rows_.rows, input.draws()),
+        generator_(input.seed + static_cast<std::uint64_t>(chunk) * 0x9e3779b97f4a7c15ULL) {
+    input.predictor(first_, eta_);
+  }
+
+  void fill_rows(FitCheck& out, VectorRef p_loo) {
+    const Matrix log_likelihood = log_likelihoods();
+    for (Index i = 0; i < rows_.rows; ++i) {
+      const detail::LooRow loo =
+          detail::loo_row(log_likelihood.row(i).transpose(), input_.log_weights, log_weights_);
+      const Index row = first_ + i;
+      out.loo.elpd_rows(row) = loo.elpd;
+      out.loo.khat_rows(row) = loo.khat;
+      p_loo(row) = loo.p_loo;
+      out.pit(row) = probability_below(i, loo.log_weights);
+      fill_moments(i, out.mean(row), out.sd(row));
+    }
+  }
+
+  Pearson pearson() {
+    const Index draws = std::min(kMostSimulated, input_.draws());
+    Pearson out{Vector::Zero(draws), Vector::Zero(draws), 0};
+    for (Index s = 0; s < draws; ++s)
+      for (Index i = 0; i < rows_.rows; ++i) {
+        const double trials = trials_of(i);
+        const double mean = input_.family->mean(eta_(i, s), own(s), trials);
+        const double variance = input_.family->variance(eta_(i, s), own(s), trials);
+        if (!(variance > 0 && std::isfinite(variance))) continue;
+        const double simulated = input_.family->simulate(eta_(i, s), own(s), trials, generator_);
+        out.data(s) += std::pow(rows_.response[i] - mean, 2) / variance;
+        out.simulated(s) += std::pow(simulated - mean, 2) / variance;
+        if (simulated == 0) out.zeros += 1 / static_cast<double>(draws);
+      }
+    return out;
+  }
+
+ private:
+  const double* own(Index s) const { return input_.own.col(s).data(); }
+  double trials_of(Index i) const { return rows_.trials ? rows_.trials[i] : 1.0; }
+
+  Matrix log_likelihoods() const {
+    Matrix out(rows_.rows, input_.draws());
+    Vector constants(rows_.rows);
+    input_.family->constants(rows_, constants.data());
+    for (Index s = 0; s < input_.draws(); ++s)
+      input_.family->log_density(rows_, eta_.col(s).data(), own(s), out.col(s).data());
+    out.colwise() += constants;
+    return out;
+  }
+
+  /// P(Y < y) + U P(Y = y): uniform for any distribution. A censored row is anywhere above its time.
+  double probability_below(Index i, ConstVectorRef log_weights) {
+    const double y = rows_.response[i];
+    const bool censored = rows_.status && rows_.status[i] == 0;
+    double at_most = 0;
+    double below = 0;
+    for (Index s = 0; s < input_.draws(); ++s) {
+      const double w = std::exp(log_weights(s));
+      if (w == 0) continue;
+      at_most += w * input_.family->cdf(y, eta_(i, s), own(s), trials_of(i));
+      if (input_.family->discrete()) below += w * input_.family->cdf(y - 1, eta_(i, s), own(s), trials_of(i));
+    }
+    const double u = std::uniform_real_distribution<double>()(generator_);
+    if (censored) return at_most + u * (1 - at_most);
+    return input_.family->discrete() ? below + u * (at_most - below) : at_most;
+  }
+
+  void fill_moments(Index i, double& mean, double& sd) const {
+    double first = 0;
+    double second = 0;
+    double within = 0;
+    for (Index s = 0; s < input_.draws(); ++s) {
+      const double w = std::exp(log_weights_(s));
+      const double m = input_.family->mean(eta_(i, s), own(s), trials_of(i));
+      first += w * m;
+      second += w * m * m;
+      within += w * input_.family->variance(eta_(i, s), own(s), trials_of(i));
+    }
+    mean = first;
+    sd = std::sqrt(std::max(0.0, second - first * first) + within);
+  }
+
+  const CheckInput& input_;
+  const Vector log_weights_;
+  Index first_;
+  ResponseRows rows_;
+  Matrix eta_;
+  std::mt19937_64 generator_;
+};
+
+Coverage coverage_of(ConstVectorRef pit) {
+  const auto n = static_cast<double>(pit.size());
+  const auto inside = [&](double tail) {
+    return static_cast<double>((pit.array() >= tail && pit.array() <= 1 - tail).count()) / n;
+  };
+  return {inside(.25), inside(.05), std::sqrt(.25 / n), std::sqrt(.09 / n)};
+}
+
+/// Whether the variance is free to differ from what the mean implies.
+bool has_dispersion(const CheckInput& input) {
+  const Distribution family = input.family->distribution();
+  if (input.rows.status) return false;
+  if (family == Distribution::binomial)
+    return std::any_of(input.rows.trials, input.rows.trials + (input.rows.trials ? input.rows.rows : 0),
+                       [](double n) { return n > 1; });
+  return family == Distribution::poisson || family == Distribution::negative_binomial ||
+         family == Distribution::exponential || family == Distribution::gamma;
+}
+
+std::string dispersion_advice(Distribution family, const Dispersion& d) {
+  const bool over = d.ratio > 1.3 && d.p_value < .01;
+  const bool under = d.ratio < .7 && d.p_value > .99;
+  if (over && family == Distribution::poisson)
+    return fmt::format(
+        "the counts vary {:.1f} times as much as Poisson counts with these means: try the family "
+        "negbinomial",
+        d.ratio);
+  if (over && family == Distribution::binomial)
+    return fmt::format(
+        "the successes vary {:.1f} times as much as binomial ones with these probabilities: try a "
+        "group effect for each row",
+        d.ratio);
+  if (over && family == Distribution::exponential)
+    return fmt::format(
+        "the responses vary {:.1f} times as much as exponential ones: try the family gamma or weibull",
+        d.ratio);
+  if (over)
+    return fmt::format(
+        "the responses vary {:.1f} times as much as the family {} with these means: a predictor or a "
+        "group effect may be missing",
+        d.ratio, to_string(family));
+  if (under && family == Distribution::exponential)
+    return fmt::format(
+        "the responses vary {:.2f} times as much as exponential ones: try the family gamma or weibull",
+        d.ratio);
+  if (under)
+    return fmt::format(
+        "the responses vary only {:.2f} times as much as the family {} with these means: its intervals "
+        "are too wide",
+        d.ratio, to_string(family));
+  return {};
+}
+
+Dispersion dispersion_of(const CheckInput& input, const std::vector<Pearson>& chunks) {
+  Pearson sum = chunks.front();
+  for (std::size_t c = 1; c < chunks.size(); ++c) {
+    sum.data += chunks[c].data;
+    sum.simulated += chunks[c].simulated;
+    sum.zeros += chunks[c].zeros;
+  }
+  const auto n = static_cast<double>(input.rows.rows);
+  Dispersion out;
+  out.ratio = sum.data.sum() / sum.simulated.sum();
+  out.p_value = (sum.simulated.array() >= sum.data.array()).cast<double>().mean();
+  out.zeros_observed =
+      static_cast<double>(std::count(input.rows.response, input.rows.response + input.rows.rows, 0.0)) / n;
+  out.zeros_predicted = sum.zeros / n;
+  out.advice = dispersion_advice(input.family->distribution(), out);
+  return out;
+}
+
+}  // namespace
+
+FitCheck check_fit(const CheckInput& input, Workers& workers) {
+  check_input(input);
+  const Index n = input.rows.rows;
+  const Vector log_weights = detail::normalised_log_weights(input.log_weights, input.draws());
+  FitCheck out;
+  for (Vector* rows : {&out.loo.elpd_rows, &out.loo.khat_rows, &out.pit, &out.mean, &out.sd}) rows->resize(n);
+  Vector p_loo(n);
+  const bool dispersion = has_dispersion(input);
+  const Index chunks = (n + kRowsOfChunk - 1) / kRowsOfChunk;
+  std::vector<Pearson> pearson(static_cast<std::size_t>(dispersion ? chunks : 0));
+  workers.run(chunks, [&](Index chunk) {
+    ChunkCheck check(input, log_weights, chunk);
+    check.fill_rows(out, p_loo);
+    if (dispersion) pearson[static_cast<std::size_t>(chunk)] = check.pearson();
+  });
+  detail::summarise_loo(p_loo, input.draws(), out.loo);
+  out.coverage = coverage_of(out.pit);
+  if (dispersion) out.dispersion = dispersion_of(input, pearson);
+  return out;
+}
+
+std::string FitCheck::describe() const {
+  std::string text =
+      fmt::format("{}. Predictive intervals of 50 and 90 % hold {:.0f} and {:.0f} % of the rows",
+                  loo.describe(), 100 * coverage.inside50, 100 * coverage.inside90);
+  const bool far = std::abs(coverage.inside90 - .9) > 4 * coverage.se90 + .02 ||
+                   std::abs(coverage.inside50 - .5) > 4 * coverage.se50 + .03;
+  text += far ? ": the response's distribution does not fit." : ".";
+  if (dispersion && !dispersion->advice.empty()) text += " Note: " + dispersion->advice + ".";
+  return text;
+}
+
+}  // namespace magva
