@@ -78,10 +78,12 @@ TEST(PsisLoo, DifferencesArePaired) {
 }
 
 TEST(PsisLoo, AResponseThatDrawsCallImpossibleIsSaid) {
-  Matrix log_likelihood = NormalMean(5).log_likelihood(standard_normals(100, 1));
+  const NormalMean model(5);
+  Matrix log_likelihood = model.log_likelihood(model.draws(1000));
+  const Index high_before = psis_loo(log_likelihood).high_k;
   log_likelihood(2, 7) = -std::numeric_limits<double>::infinity();
   const LooResult loo = psis_loo(log_likelihood);
-  EXPECT_EQ(loo.high_k, 1);
+  EXPECT_EQ(loo.high_k, high_before + 1);
   EXPECT_EQ(loo.elpd_rows(2), -std::numeric_limits<double>::infinity());
 }
 
@@ -103,7 +105,7 @@ struct Simulated {
   std::shared_ptr<const ResponseFamily> family_of(Distribution family) const {
     return make_response_family(family, default_link(family), default_own_parameters(family, eta));
   }
-  static constexpr Index kDraws = 300;
+  static constexpr Index kDraws = 200;
   Vector eta;
   Vector response;
   CheckInput input;
