@@ -2,6 +2,7 @@
 // The three ways to integrate group effects out.
 #include <memory>
 
+#include "mixed/group_integral.hpp"
 #include "mixed/layout.hpp"
 
 namespace magva::mixed {
@@ -11,5 +12,11 @@ inline constexpr std::uint64_t kGroupNoise = 1;
 
 /// Gaussian responses: effects and coefficients in closed form, by sparse Cholesky factors.
 std::unique_ptr<const MixedModel> make_closed_form(Problem problem);
+
+/// Independent groups: effects by quadrature.
+std::unique_ptr<const MixedModel> make_quadrature(std::unique_ptr<const GroupIntegral> integral);
+
+/// Anything else: effects and coefficients by Laplace's method.
+std::unique_ptr<const MixedModel> make_laplace(Problem problem);
 
 }  // namespace magva::mixed

@@ -1,0 +1,59 @@
+#pragma once
+// Integrals over the effects of groups whose rows have no other groups' effects in common.
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mixed/grouped_rows.hpp"
+
+namespace magva::mixed {
+
+/// The hyper-parameters at one theta.
+struct HyperValues {
+  const double* own;
+  std::vector<Matrix> lambda;  ///< of each term
+};
+
+/// Derivatives of a sum of log integrals, as expectations given the data (Fisher's identity).
+struct IntegralSums {
+  std::array<double, kMostOwnParameters> by_own{};
+  std::vector<Matrix> moments;  ///< of each term: sum over groups of E[v v'] - I for effects Lambda v
+};
+
+/// Where effects that are drawn go: of each term a column of MixedDraws::effects.
+using EffectColumns = std::vector<double*>;
+
+/// One way to integrate. Its problem's rows are in an order in which independent groups are contiguous.
+class GroupIntegral {
+ public:
+  virtual ~GroupIntegral() = default;
+  virtual const Problem& problem() const = 0;
+  /// One past the last row of each independent group.
+  virtual const std::vector<Index>& ends() const = 0;
+  /// Evaluations of each row's density, roughly.
+  virtual double evaluations_per_row() const = 0;
+  virtual std::string describe() const = 0;
+
+  /// Sum of log integrals of the chunk's groups at linear predictors eta; `slopes` are its derivatives by
+  /// them.
+  virtual double integrate(const GroupChunk& chunk, const HyperValues& at, const double* eta, double* slopes,
+                           IntegralSums& sums) const = 0;
+  /// A draw of the chunk's effects given the data, by resampling proposals from a Gaussian at each mode.
+  virtual void draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
+                    std::uint32_t number, const EffectColumns& out) const = 0;
+};
+
+/// A single grouping factor with a few effects.
+std::unique_ptr<const GroupIntegral> integrate_one_factor(Problem problem);
+/// Nested grouping factors, each with an intercept alone.
+std::unique_ptr<const GroupIntegral> integrate_nested(Problem problem);
+/// The terms from the outermost factor to the innermost; empty if their groups are not nested.
+std::vector<std::size_t> nesting(const std::vector<GroupTerm>& terms);
+
+/// Standard normal numbers of a seed, a draw and a group.
+void group_noise(std::uint64_t seed, std::uint32_t draw, Index group, MatrixRef out);
+/// A place drawn with probabilities proportional to exp(log_weights), from a normal number.
+Index pick(ConstVectorRef log_weights, double normal);
+
+}  // namespace magva::mixed

@@ -1,0 +1,266 @@
+// Responses that are not gaussian, with crossed groups or many effects: given the hyper-parameters, effects
+// and coefficients are approximated by a Gaussian at their joint mode, whose precision is sparse (Laplace's
+// method, as in lme4, INLA and TMB).
+//
+// With u = Lambda v and beta = m + S g, and A = B' F' W F B + I at the mode (block_system.hpp), the log
+// likelihood is sum w log p - |v|^2 / 2 - log|A| / 2. Its derivatives by B are those of a gaussian model with
+// the mean of v moved by a = A^-1 B' F' t, t_i = h_i w_i l'''_i / 2, h_i = f_i' B A^-1 B' f_i: the change of
+// the determinant with the mode.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/noise.hpp"
+#include "mixed/block_system.hpp"
+#include "mixed/methods.hpp"
+
+namespace magva::mixed {
+
+namespace {
+
+constexpr int kMostInnerSteps = 60;
+constexpr double kInnerTolerance = 1e-9;  // of the squared Newton step
+
+class Laplace final : public MixedModel, private Model {
+ public:
+  explicit Laplace(Problem problem)
+      : problem_(std::move(problem)),
+        hyper_(problem_),
+        system_(problem_),
+        constant_(likelihood_constant(problem_)),
+        pool_(system_.cholesky()) {
+    for (Index j = 0; j < problem_.coefficients(); ++j)
+      if (problem_.student(j)) student_.push_back(j);
+    Vector centre = Vector::Zero(system_.size());
+    if (problem_.coefficients() > 0)
+      centre.segment(system_.coefficient(), problem_.coefficients()) = problem_.priors.location;
+    base_ = system_.times(centre);
+    for (Index i = 0; i < problem_.rows(); ++i) base_(i) += problem_.offset(i);
+    first_mode_ = Vector::Zero(system_.size());
+    Inner inner;
+    MemoryPool::Lease memory(pool_);
+    if (find_mode(start(), inner, *memory)) first_mode_ = inner.v;
+  }
+
+  const Model& model() const override { return *this; }
+  MixedMethod method() const override { return MixedMethod::laplace; }
+  std::string describe() const override {
+    return fmt::format(
+        "group effects and coefficients are integrated out by Laplace's method, since groups are crossed or "
+        "have many "
+        "effects, so that {} parameters are left; where groups have few observations that say little each, "
+        "sds of "
+        "group effects come out somewhat low",
+        dimension());
+  }
+  std::vector<std::string> population_names() const override {
+    return mixed::population_names(problem_, hyper_);
+  }
+  std::vector<std::string> effect_names(std::size_t term) const override {
+    return mixed::effect_names(problem_.data.terms.at(term));
+  }
+  std::size_t term_count() const override { return problem_.data.terms.size(); }
+  double work() const override {
+    const auto p = static_cast<double>(problem_.coefficients());
+    return 6 * (system_.cholesky().work() + static_cast<double>(problem_.rows()) * (100 + p * p));
+  }
+  MixedDraws draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const override;
+  Matrix draw_population(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const override {
+    return draw(theta, seed, workers).population;
+  }
+
+  Index dimension() const override { return hyper_.size() + static_cast<Index>(student_.size()); }
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                Evaluation& evaluation) const override {
+    evaluation.workers.run(theta.cols(), [&](Index s) {
+      MemoryPool::Lease memory(pool_);
+      log_density(s) = evaluate_at(theta.col(s), gradient.col(s), *memory);
+    });
+  }
+  Vector start() const override {
+    Vector start = Vector::Zero(dimension());
+    start.head(hyper_.size()) = hyper_.start(problem_);
+    return start;
+  }
+  std::string parameter_name(Index i) const override {
+    if (i < hyper_.size()) return hyper_.coordinate_names()[static_cast<std::size_t>(i)];
+    return fmt::format("log_lambda({})",
+                       coefficient_name(problem_, student_[static_cast<std::size_t>(i - hyper_.size())]));
+  }
+
+ private:
+  struct Inner {
+    BlockSystem::Scales scales;
+    Vector v;       // the mode
+    Vector weight;  // W
+    std::vector<PointDerivatives> rows;
+    double value = 0;  // sum w log p - |v|^2 / 2
+    double log_determinant = 0;
+  };
+  BlockSystem::Scales scales_at(ConstVectorRef theta) const;
+  double objective(const double* own, const Vector& v, Inner& inner) const;
+  /// The mode and the factor of A there; false if there is none.
+  bool find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory) const;
+  double evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const;
+  PositivePrior lambda_prior(Index j) const {
+    const double half = .5 * problem_.priors.degrees_of_freedom(j);
+    return PositivePrior::inverse_gamma(half, half);
+  }
+
+  Problem problem_;
+  HyperParameters hyper_;
+  BlockSystem system_;
+  std::vector<Index> student_;
+  double constant_;
+  Vector base_;        // linear predictor at v = 0
+  Vector first_mode_;  // where searches begin
+  mutable MemoryPool pool_;
+};
+
+BlockSystem::Scales Laplace::scales_at(ConstVectorRef theta) const {
+  BlockSystem::Scales scales;
+  for (std::size_t k = 0; k < hyper_.terms(); ++k)
+    scales.term.push_back(hyper_.scale(k).lambda(theta.data() + hyper_.at(k)));
+  scales.coefficient = problem_.priors.scale;
+  for (std::size_t k = 0; k < student_.size(); ++k)
+    scales.coefficient(student_[k]) *= std::exp(.5 * theta(hyper_.size() + static_cast<Index>(k)));
+  return scales;
+}
+
+double Laplace::objective(const double* own, const Vector& v, Inner& inner) const {
+  Vector b = v;
+  system_.scale(inner.scales, b);
+  const Vector eta = base_ + system_.times(b);
+  problem_.family->derivatives(problem_.response(), eta.data(), own, inner.rows.data());
+  double sum = -.5 * v.squaredNorm();
+  for (Index i = 0; i < eta.size(); ++i)
+    sum += problem_.weight(i) * inner.rows[static_cast<std::size_t>(i)].value;
+  return sum;
+}
+
+bool Laplace::find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory) const {
+  inner.scales = scales_at(theta);
+  inner.rows.resize(static_cast<std::size_t>(problem_.rows()));
+  inner.weight.resize(problem_.rows());
+  inner.v = first_mode_;
+  Vector next = inner.v, step = Vector::Zero(next.size()), slopes(problem_.rows());
+  inner.value = -std::numeric_limits<double>::infinity();
+  for (int k = 0; k < kMostInnerSteps; ++k) {
+    const double value = objective(theta.data(), next, inner);
+    if (!(value >= inner.value - 1e-10 * std::abs(inner.value))) {  // too far: go back half the way
+      step *= .5;
+      next = inner.v + step;
+      continue;
+    }
+    inner.value = value;
+    inner.v = next;
+    for (Index i = 0; i < slopes.size(); ++i) {
+      const PointDerivatives& row = inner.rows[static_cast<std::size_t>(i)];
+      slopes(i) = problem_.weight(i) * row.by_eta;
+      inner.weight(i) = problem_.weight(i) * std::max(0.0, -row.by_eta2);
+    }
+    system_.assemble(system_.gram(inner.weight), inner.scales, memory.factor);
+    if (!system_.cholesky().factorise(memory.factor, memory.stack)) return false;
+    step = system_.transposed_times(slopes);
+    system_.scale_transposed(inner.scales, step);
+    step -= inner.v;
+    system_.cholesky().solve_lower(memory.factor, step);
+    const double length = step.squaredNorm();
+    system_.cholesky().solve_upper(memory.factor, step);
+    inner.log_determinant = system_.cholesky().log_determinant(memory.factor);
+    if (length < kInnerTolerance) return std::isfinite(inner.log_determinant);
+    next = inner.v + step;
+  }
+  return false;
+}
+
+double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const {
+  Inner inner;
+  if (!theta.allFinite() || !find_mode(theta, inner, memory)) return std::numeric_limits<double>::quiet_NaN();
+  system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
+  gradient.setZero();
+  double value =
+      constant_ + hyper_.log_prior(theta.data(), gradient.data()) + inner.value - .5 * inner.log_determinant;
+  const Vector forms = system_.row_forms(inner.scales, memory.inverse);
+  Vector t(forms.size());
+  for (Index i = 0; i < t.size(); ++i) {
+    const PointDerivatives& row = inner.rows[static_cast<std::size_t>(i)];
+    t(i) = row.by_eta2 < 0 ? .5 * forms(i) * problem_.weight(i) * row.by_eta3 : 0.0;
+  }
+  Vector a = system_.transposed_times(t);
+  system_.scale_transposed(inner.scales, a);
+  system_.cholesky().solve_lower(memory.factor, a);
+  system_.cholesky().solve_upper(memory.factor, a);
+  for (std::size_t k = 0; k < hyper_.terms(); ++k) {
+    Matrix moments = system_.second_moments(k, inner.v, memory.inverse);
+    const Index q = moments.rows();
+    for (Index g = 0; g < problem_.data.terms[k].level_count(); ++g) {
+      const auto av = a.segment(system_.effect(k, g), q), vv = inner.v.segment(system_.effect(k, g), q);
+      moments += av * vv.transpose() + vv * av.transpose();
+    }
+    hyper_.scale(k).add_gradient(theta.data() + hyper_.at(k), moments, gradient.data() + hyper_.at(k));
+  }
+  if (hyper_.own_count() > 0) {
+    Vector b = a;
+    system_.scale(inner.scales, b);
+    const Vector moved = system_.times(b);
+    for (Index i = 0; i < t.size(); ++i) {
+      const PointDerivatives& row = inner.rows[static_cast<std::size_t>(i)];
+      for (Index o = 0; o < hyper_.own_count(); ++o) {
+        const auto k = static_cast<std::size_t>(o);
+        const double shape = row.by_eta2 < 0 ? .5 * forms(i) * row.by_eta2_own[k] : 0.0;
+        gradient(o) += problem_.weight(i) * (row.by_own[k] + shape + moved(i) * row.by_eta_own[k]);
+      }
+    }
+  }
+  if (student_.empty()) return value;
+  const Vector variance = system_.coefficient_variances(memory.inverse);
+  for (std::size_t k = 0; k < student_.size(); ++k) {
+    const Index j = student_[k], at = hyper_.size() + static_cast<Index>(k),
+                place = system_.coefficient() + j;
+    const LogScaleDensity prior = lambda_prior(j).at(theta(at));
+    value += prior.value;
+    gradient(at) += prior.first + .5 * (inner.v(place) * (inner.v(place) + 2 * a(place)) + variance(j) - 1);
+  }
+  return value;
+}
+
+MixedDraws Laplace::draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const {
+  const Index p = problem_.coefficients();
+  MixedDraws out;
+  out.population.resize(p + hyper_.quantity_count(), theta.cols());
+  for (const GroupTerm& term : problem_.data.terms)
+    out.effects.emplace_back(term.level_count() * term.effect_count(), theta.cols());
+  const Noise noise(seed, NoiseStream::kPosteriorDraws);
+  workers.run(theta.cols(), [&](Index s) {
+    MemoryPool::Lease memory(pool_);
+    Matrix normals(system_.size(), 1);
+    noise.fill(kGroupNoise, static_cast<std::uint32_t>(s), normals);
+    Vector draw = normals.col(0);
+    Inner inner;
+    if (theta.col(s).allFinite() && find_mode(theta.col(s), inner, *memory)) {
+      system_.cholesky().solve_upper((*memory).factor, draw);
+      draw += inner.v;
+      system_.scale(inner.scales, draw);
+    } else {
+      draw.setConstant(std::numeric_limits<double>::quiet_NaN());
+    }
+    if (p > 0)
+      out.population.col(s).head(p) = draw.segment(system_.coefficient(), p) + problem_.priors.location;
+    hyper_.quantities(theta.col(s).data(), out.population.col(s).data() + p);
+    for (std::size_t k = 0; k < out.effects.size(); ++k) {
+      const Index q = problem_.data.terms[k].effect_count();
+      for (Index g = 0; g < problem_.data.terms[k].level_count(); ++g)
+        out.effects[k].col(s).segment(g * q, q) = draw.segment(system_.effect(k, g), q);
+    }
+  });
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<const MixedModel> make_laplace(Problem problem) {
+  return std::make_unique<const Laplace>(std::move(problem));
+}
+
+}  // namespace magva::mixed

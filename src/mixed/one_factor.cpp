@@ -1,0 +1,233 @@
+// One grouping factor: each group's effects u = Lambda v, v ~ N(0, I), are integrated out by adaptive
+// Gauss-Hermite quadrature around the mode (Liu & Pierce 1994; Pinheiro & Bates 1995).
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/noise.hpp"
+#include "mixed/group_integral.hpp"
+#include "mixed/hermite.hpp"
+#include "mixed/methods.hpp"
+
+namespace magva::mixed {
+
+namespace {
+
+/// Points along each axis for one, two and three effects.
+constexpr Index kPoints[] = {15, 11, 7};
+constexpr int kMostNewtonSteps = 30;
+/// A mode is near enough when a Newton step is shorter, in sds: the integrals do not depend on where it is
+/// exactly.
+constexpr double kModeTolerance = 1e-4;
+constexpr Index kProposals = 24;
+/// Proposals are wider than the Gaussian at the mode by this factor.
+constexpr double kWiden = 1.25;
+
+/// One group at one theta.
+struct Group {
+  ResponseRows rows;
+  const double* eta;
+  const double* weight;  // null: 1 each
+  const double* own;
+  Matrix a;  // a column for each row: Lambda' z
+};
+
+/// A Gaussian around the mode of the integrand.
+struct LocalGaussian {
+  Vector mode;
+  Matrix factor;      // C with C C' = H^-1
+  double log_volume;  // log |C|
+};
+
+class OneFactor final : public GroupIntegral {
+ public:
+  explicit OneFactor(Problem problem) {
+    const GroupTerm& term = problem.data.terms[0];
+    std::vector<Index> order(term.group.size());
+    std::iota(order.begin(), order.end(), Index{0});
+    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
+      return term.group[static_cast<std::size_t>(a)] < term.group[static_cast<std::size_t>(b)];
+    });
+    problem_ = std::make_unique<const Problem>(reorder(std::move(problem), order));
+    ends_.assign(static_cast<std::size_t>(group_term().level_count()), 0);
+    for (const std::int32_t g : group_term().group) ++ends_[static_cast<std::size_t>(g)];
+    std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
+    rule_ = hermite_rule(kPoints[effects() - 1], effects());
+  }
+
+  const Problem& problem() const override { return *problem_; }
+  const std::vector<Index>& ends() const override { return ends_; }
+  double evaluations_per_row() const override { return static_cast<double>(rule_.size() + 8); }
+  std::string describe() const override {
+    return fmt::format(
+        "the effects of each group of {} are integrated out by adaptive Gauss-Hermite quadrature with {} "
+        "points",
+        group_term().name, rule_.size());
+  }
+  double integrate(const GroupChunk& chunk, const HyperValues& at, const double* eta, double* slopes,
+                   IntegralSums& sums) const override {
+    double total = 0;
+    for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
+      const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)], here = begin - chunk.first_row;
+      if (begin == ends_[static_cast<std::size_t>(g)])
+        continue;  // a level without rows: v is N(0, I), and M is zero
+      total += integrate(group_at(g, at, eta + here), slopes + here, sums);
+    }
+    return total;
+  }
+  void draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
+            std::uint32_t number, const EffectColumns& out) const override;
+
+ private:
+  const GroupTerm& group_term() const { return problem_->data.terms[0]; }
+  Index effects() const { return group_term().effect_count(); }
+  Group group_at(Index g, const HyperValues& at, const double* eta) const;
+  double log_integrand(const Group& group, const Vector& v, Vector& work) const;
+  double integrate(const Group& group, double* slopes, IntegralSums& sums) const;
+  LocalGaussian find_mode(const Group& group) const;
+
+  std::unique_ptr<const Problem> problem_;
+  std::vector<Index> ends_;
+  HermiteRule rule_;
+};
+
+Group OneFactor::group_at(Index g, const HyperValues& at, const double* eta) const {
+  const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)];
+  const Index count = ends_[static_cast<std::size_t>(g)] - begin;
+  Group group{problem_->response().from(begin, count),
+              eta,
+              problem_->data.weights.size() > 0 ? problem_->data.weights.data() + begin : nullptr,
+              at.own,
+              {}};
+  if (group_term().z.cols() == 0)
+    group.a = Matrix::Constant(1, count, at.lambda[0](0, 0));
+  else
+    group.a = at.lambda[0].transpose() * group_term().z.middleRows(begin, count).transpose();
+  return group;
+}
+
+// log of the integrand, up to the normal density's constant.
+double OneFactor::log_integrand(const Group& group, const Vector& v, Vector& work) const {
+  const Index n = group.rows.rows;
+  work.resize(2 * n);
+  Eigen::Map<Vector> eta(work.data(), n), value(work.data() + n, n);
+  eta = Eigen::Map<const Vector>(group.eta, n) + group.a.transpose() * v;
+  problem_->family->log_density(group.rows, eta.data(), group.own, value.data());
+  const double sum = group.weight ? value.dot(Eigen::Map<const Vector>(group.weight, n)) : value.sum();
+  return sum - .5 * v.squaredNorm();
+}
+
+LocalGaussian OneFactor::find_mode(const Group& group) const {
+  const Index n = group.rows.rows, q = effects();
+  std::vector<PointDerivatives> rows(static_cast<std::size_t>(n));
+  Vector v = Vector::Zero(q), next = v, eta(n), gradient(q);
+  Matrix hessian(q, q);
+  double best = -std::numeric_limits<double>::infinity();
+  Eigen::LLT<Matrix> llt;
+  Vector step = Vector::Zero(q);
+  for (int k = 0; k < kMostNewtonSteps; ++k) {
+    eta = Eigen::Map<const Vector>(group.eta, n) + group.a.transpose() * next;
+    problem_->family->derivatives(group.rows, eta.data(), group.own, rows.data());
+    double value = -.5 * next.squaredNorm();
+    for (Index i = 0; i < n; ++i)
+      value += (group.weight ? group.weight[i] : 1.0) * rows[static_cast<std::size_t>(i)].value;
+    if (!(value >= best - 1e-12 * std::abs(best))) {  // too far: go back half the way
+      step *= .5;
+      next = v + step;
+      continue;
+    }
+    best = value;
+    v = next;
+    gradient = -v;
+    hessian.setIdentity();
+    for (Index i = 0; i < n; ++i) {
+      const double w = group.weight ? group.weight[i] : 1.0;
+      gradient += w * rows[static_cast<std::size_t>(i)].by_eta * group.a.col(i);
+      // Where the density is not log-concave its curvature is left out: the Gaussian stays one.
+      hessian -= w * std::min(0.0, rows[static_cast<std::size_t>(i)].by_eta2) * group.a.col(i) *
+                 group.a.col(i).transpose();
+    }
+    llt.compute(hessian);
+    step = llt.solve(gradient);
+    if (!(gradient.dot(step) > kModeTolerance * kModeTolerance)) break;
+    next = v + step;
+  }
+  const Matrix factor =
+      llt.matrixL().transpose().solve(Matrix::Identity(q, q));  // of the last point that was accepted
+  return {v, factor, factor.diagonal().array().log().sum()};
+}
+
+double OneFactor::integrate(const Group& group, double* slopes, IntegralSums& sums) const {
+  const Index n = group.rows.rows, q = effects();
+  const auto owns = static_cast<Index>(problem_->family->own_count());
+  const LocalGaussian local = find_mode(group);
+  const Matrix v = (local.factor * rule_.points).colwise() + local.mode;
+  Matrix by_eta(n, rule_.size()), by_own(n * std::max<Index>(1, owns), rule_.size());
+  Vector log_terms(rule_.size()), value(n), eta(n), weight(n);
+  for (Index i = 0; i < n; ++i) weight(i) = group.weight ? group.weight[i] : 1.0;
+  for (Index k = 0; k < rule_.size(); ++k) {
+    eta = Eigen::Map<const Vector>(group.eta, n) + group.a.transpose() * v.col(k);
+    problem_->family->slopes(group.rows, eta.data(), group.own, value.data(), by_eta.col(k).data(),
+                             by_own.col(k).data());
+    log_terms(k) = rule_.log_weights(k) + value.dot(weight) - .5 * v.col(k).squaredNorm();
+  }
+  const double largest = log_terms.maxCoeff();
+  Vector share = (log_terms.array() - largest).exp();
+  const double sum = share.sum();
+  share /= sum;
+  Eigen::Map<Vector>(slopes, n) = weight.cwiseProduct(by_eta * share);
+  for (Index o = 0; o < owns; ++o)
+    sums.by_own[static_cast<std::size_t>(o)] += weight.dot(by_own.middleRows(o * n, n) * share);
+  sums.moments[0] += v * share.asDiagonal() * v.transpose() - Matrix::Identity(q, q);
+  return largest + std::log(sum) + local.log_volume;
+}
+
+void OneFactor::draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
+                     std::uint32_t number, const EffectColumns& out) const {
+  const Index q = effects();
+  Matrix noise(kProposals * q + 1, 1);
+  Vector log_weights(kProposals), work;
+  for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
+    group_noise(seed, number, g, noise);
+    const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)];
+    Eigen::Map<Vector> effects_out(out[0] + g * q, q);
+    if (begin == ends_[static_cast<std::size_t>(g)]) {
+      effects_out = at.lambda[0] * noise.col(0).head(q);
+      continue;
+    }
+    const Group group = group_at(g, at, eta + (begin - chunk.first_row));
+    const LocalGaussian local = find_mode(group);
+    Matrix v(q, kProposals);
+    for (Index k = 0; k < kProposals; ++k) {
+      const auto z = noise.col(0).segment(k * q, q);
+      v.col(k) = local.mode + kWiden * (local.factor * z);
+      log_weights(k) = log_integrand(group, v.col(k), work) + .5 * z.squaredNorm();
+    }
+    effects_out = at.lambda[0] * v.col(pick(log_weights, noise(kProposals * q, 0)));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<const GroupIntegral> integrate_one_factor(Problem problem) {
+  return std::make_unique<const OneFactor>(std::move(problem));
+}
+
+void group_noise(std::uint64_t seed, std::uint32_t draw, Index group, MatrixRef out) {
+  Noise(seed, NoiseStream::kPosteriorDraws).fill(kGroupNoise + static_cast<std::uint64_t>(group), draw, out);
+}
+
+Index pick(ConstVectorRef log_weights, double normal) {
+  const Vector weights = (log_weights.array() - log_weights.maxCoeff()).exp();
+  double left = .5 * std::erfc(-normal / std::sqrt(2.0)) * weights.sum();
+  for (Index k = 0; k + 1 < weights.size(); ++k) {
+    left -= weights(k);
+    if (left < 0) return k;
+  }
+  return weights.size() - 1;
+}
+
+}  // namespace magva::mixed
