@@ -46,7 +46,8 @@ class GroupIntegral {
 
 /// A single grouping factor with a few effects.
 std::unique_ptr<const GroupIntegral> integrate_one_factor(Problem problem);
-/// Nested grouping factors, each with an intercept alone.
+inline constexpr std::size_t kMostNestedLevels = 4;
+/// Nested grouping factors, at most so many, each with an intercept alone.
 std::unique_ptr<const GroupIntegral> integrate_nested(Problem problem);
 /// The terms from the outermost factor to the innermost; empty if their groups are not nested.
 std::vector<std::size_t> nesting(const std::vector<GroupTerm>& terms);

@@ -7,9 +7,8 @@ namespace magva {
 
 namespace {
 
-/// More effects of a group, or more levels, and the points of a product rule are too many.
+/// With more effects of a group the points of a product rule are too many.
 constexpr Index kMostQuadratureEffects = 3;
-constexpr std::size_t kMostNestedLevels = 4;
 
 // A column of ones is an intercept, which has faster ways.
 void drop_ones(GroupTerm& term) {
@@ -50,7 +49,7 @@ std::unique_ptr<const MixedModel> make_mixed(MixedData data, MixedPriors priors,
   const std::vector<GroupTerm>& terms = problem.data.terms;
   if (terms.size() == 1 && terms[0].effect_count() <= kMostQuadratureEffects)
     return mixed::make_quadrature(mixed::integrate_one_factor(std::move(problem)));
-  if (terms.size() <= kMostNestedLevels && intercepts_only(terms) && !mixed::nesting(terms).empty())
+  if (terms.size() <= mixed::kMostNestedLevels && intercepts_only(terms) && !mixed::nesting(terms).empty())
     return mixed::make_quadrature(mixed::integrate_nested(std::move(problem)));
   return mixed::make_laplace(std::move(problem));
 }

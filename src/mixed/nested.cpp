@@ -21,7 +21,7 @@ namespace {
 constexpr Index kPointsByDepth[] = {15, 15, 11, 7, 5};
 constexpr int kMostSteps = 30;
 /// How near a mode must be, in sds: the quadrature does the rest.
-constexpr double kNestedModeTolerance = .01;
+constexpr double kNestedModeTolerance = .05;
 constexpr Index kNestedProposals = 24;
 constexpr double kNestedWiden = 1.25;
 
@@ -36,13 +36,19 @@ struct NestedGroup {
 struct Content {
   double value = 0, slope = 0, curvature = 0;
   std::array<double, kMostOwnParameters> by_own{};
-  std::vector<double> moments;  // E[v^2] - 1 summed over the groups of each term
+  std::array<double, kMostNestedLevels> moments{};  // E[v^2] - 1 summed over the groups of each level
+};
+
+/// Where a group's mode was when it was last looked for, and how it moves with the offset.
+struct LastMode {
+  double offset = 0, v = 0, by_offset = 0;
 };
 
 struct NestedMemory {
   std::vector<Vector>
       slopes;  // of each level, and of the rows: derivatives by the linear predictors of the rows
-  std::vector<Vector> modes;  // where the search for each group's mode begins
+  std::vector<Index> first_group;  // of each level in the chunk
+  std::vector<std::vector<LastMode>> modes;
   std::vector<PointDerivatives> rows;
   Vector eta;
 };
@@ -144,8 +150,13 @@ void Nested::find_groups() {
 Nested::Call Nested::begin(const GroupChunk& chunk, const HyperValues& at, const double* eta) const {
   Call call{chunk, at, eta, {}};
   call.memory.slopes.assign(levels_.size() + 1, Vector::Zero(chunk.rows));
-  for (const auto& level : levels_)
-    call.memory.modes.push_back(Vector::Zero(static_cast<Index>(level.size())));
+  Index first = chunk.first_group, end = chunk.first_group + chunk.groups;
+  for (const auto& level : levels_) {
+    call.memory.first_group.push_back(first);
+    call.memory.modes.emplace_back(static_cast<std::size_t>(end - first));
+    first = level[static_cast<std::size_t>(first)].first_child;
+    end = level[static_cast<std::size_t>(end - 1)].end_child;
+  }
   return call;
 }
 
@@ -157,7 +168,6 @@ Content Nested::rows_content(const NestedGroup& group, double offset, Call& call
   problem_->family->derivatives(problem_->response().from(group.first_row, count), memory.eta.data(),
                                 call.at.own, memory.rows.data());
   Content out;
-  out.moments.assign(levels_.size(), 0.0);
   for (Index i = 0; i < count; ++i) {
     const PointDerivatives& row = memory.rows[static_cast<std::size_t>(i)];
     const double w = problem_->weight(group.first_row + i);
@@ -175,7 +185,6 @@ Content Nested::rows_content(const NestedGroup& group, double offset, Call& call
 Content Nested::content(std::size_t level, const NestedGroup& group, double offset, Call& call) const {
   if (level + 1 == levels_.size()) return rows_content(group, offset, call);
   Content out;
-  out.moments.assign(levels_.size(), 0.0);
   for (Index child = group.first_child; child < group.end_child; ++child) {
     const Content part = integrate_group(level + 1, child, offset, call);
     out.value += part.value;
@@ -190,8 +199,10 @@ Content Nested::content(std::size_t level, const NestedGroup& group, double offs
 Nested::Mode Nested::find_mode(std::size_t level, Index number, double offset, Call& call) const {
   const NestedGroup& group = levels_[level][static_cast<std::size_t>(number)];
   const double s = sd(call, level);
-  double& start = call.memory.modes[level](number);
-  double v = start, next = start, step = 0, best = -std::numeric_limits<double>::infinity(), precision = 1;
+  LastMode& last =
+      call.memory.modes[level][static_cast<std::size_t>(number - call.memory.first_group[level])];
+  double v = last.v + last.by_offset * (offset - last.offset);
+  double next = v, step = 0, best = -std::numeric_limits<double>::infinity(), precision = 1;
   for (int k = 0; k < kMostSteps; ++k) {
     const Content at = content(level, group, offset + s * next, call);
     const double value = at.value - .5 * next * next;
@@ -207,7 +218,7 @@ Nested::Mode Nested::find_mode(std::size_t level, Index number, double offset, C
     if (step * step * precision < kNestedModeTolerance * kNestedModeTolerance) break;
     next = v + step;
   }
-  start = v;
+  last = {offset, v, (1 / precision - 1) / s};
   return {v, 1 / std::sqrt(precision)};
 }
 
@@ -220,7 +231,6 @@ Content Nested::integrate_group(std::size_t level, Index number, double offset, 
   const auto inner_rows = call.memory.slopes[level + 1].segment(here, count);
   rows.setZero();
   Content out;
-  out.moments.assign(levels_.size(), 0.0);
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
   const auto scale = [&](double factor) {
     sum *= factor;
