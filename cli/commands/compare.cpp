@@ -9,6 +9,7 @@
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
 #include "magva/fit_folder.hpp"
+#include "magva/stored_check.hpp"
 #include "options/option_spec.hpp"
 #include "options/values.hpp"
 
@@ -18,15 +19,32 @@ namespace {
 
 using results::StoredFit;
 
-void check_same_parameters(const StoredFit& a, const StoredFit& b) {
+/// How the parameters differ, in a sentence; empty if they are the same.
+std::string parameter_difference(const StoredFit& a, const StoredFit& b) {
   if (a.posterior.dimension() != b.posterior.dimension())
-    throw DataError(fmt::format("the two fits have {} and {} parameters and cannot be compared",
-                                a.posterior.dimension(), b.posterior.dimension()));
+    return fmt::format("the two fits have {} and {} parameters", a.posterior.dimension(),
+                       b.posterior.dimension());
   for (std::size_t i = 0; i < std::min(a.names.size(), b.names.size()); ++i)
     if (a.names[i] != b.names[i])
-      throw DataError(
-          fmt::format("the two fits have different parameters and cannot be compared: '{}' and '{}'",
-                      a.names[i], b.names[i]));
+      return fmt::format("the two fits have different parameters, '{}' and '{}'", a.names[i], b.names[i]);
+  return {};
+}
+
+/// Models of the same rows, by what they would predict of new ones.
+void print_ranking(const std::vector<results::RankedModel>& ranked) {
+  std::size_t width = 5;
+  for (const auto& model : ranked) width = std::max(width, model.name.size());
+  fmt::print("{:<{}} {:>11} {:>8} {:>12} {:>8} {:>8}\n", "model", width, "elpd_loo", "se", "difference", "se",
+             "p_loo");
+  for (const auto& model : ranked)
+    fmt::print("{:<{}} {:>11.1f} {:>8.1f} {:>12.1f} {:>8.1f} {:>8.1f}{}\n", model.name, width, model.elpd,
+               model.elpd_se, model.difference, model.difference_se, model.p_loo,
+               model.high_k > 0 ? fmt::format("  ({} rows with high Pareto k)", model.high_k) : "");
+  const results::RankedModel& second = ranked.at(1);
+  const double ratio = second.difference_se > 0 ? -second.difference / second.difference_se : 0;
+  fmt::print("{}\n\n", ratio > 4   ? "The first predicts new rows clearly better."
+                       : ratio > 2 ? "The first probably predicts new rows better."
+                                   : "The data do not tell which predicts new rows better.");
 }
 
 void print_elbo(const StoredFit& a, const StoredFit& b) {
@@ -83,7 +101,14 @@ void print_angles(const StoredFit& a, const StoredFit& b) {
 int run_compare(const options::Values& values) {
   const StoredFit a = results::load_fit(values.arguments.at(0));
   const StoredFit b = results::load_fit(values.arguments.at(1));
-  check_same_parameters(a, b);
+  const auto check_a = results::load_check(a.folder.path() / results::kCheckFile);
+  const auto check_b = results::load_check(b.folder.path() / results::kCheckFile);
+  if (check_a && check_b)
+    print_ranking(results::rank_models({{values.arguments[0], *check_a}, {values.arguments[1], *check_b}}));
+  if (const std::string difference = parameter_difference(a, b); !difference.empty()) {
+    if (check_a && check_b) return kOk;
+    throw DataError(difference + " and cannot be compared: at least one has no leave-one-out check");
+  }
   const auto top = static_cast<std::size_t>(values.integer("top"));
   print_elbo(a, b);
   fmt::print("KL(first || second)  {:.4g}\n", kl_divergence(a.posterior, b.posterior));
@@ -101,23 +126,28 @@ int run_compare(const options::Values& values) {
 }  // namespace
 
 options::Command compare() {
-  return {
-      .name = "compare",
-      .summary = "compare two fits of one model",
-      .description =
-          "Shows the difference of the ELBOs with its standard error, the Kullback-Leibler divergence both "
-          "ways, the parameters whose mean or sd differ most, and the angles between the factor subspaces.",
-      .arguments = {{"FIRST", "the folder of a fit", options::ValueKind::folder},
-                    {"SECOND", "the folder of another fit", options::ValueKind::folder}},
-      .groups = {{"Output",
-                  {{.name = "top",
-                    .value = "N",
-                    .standard = "5",
-                    .help = "how many parameters to show",
-                    .kind = options::ValueKind::integer,
-                    .check = options::integer_between(0, 1'000'000'000)}}}},
-      .examples = {{"does the rank matter", "magva compare rank2/ rank8/"}},
-      .run = run_compare};
+  return {.name = "compare",
+          .summary = "compare two fits",
+          .description =
+              "Ranks two models of the same rows by leave-one-out cross-validation: the difference of their "
+              "expected log "
+              "predictive densities with its standard error. If they have the same parameters, also shows "
+              "the difference "
+              "of the ELBOs, the Kullback-Leibler divergence both ways, the parameters whose mean or sd "
+              "differ most, and "
+              "the angles between the factor subspaces.",
+          .arguments = {{"FIRST", "the folder of a fit", options::ValueKind::folder},
+                        {"SECOND", "the folder of another fit", options::ValueKind::folder}},
+          .groups = {{"Output",
+                      {{.name = "top",
+                        .value = "N",
+                        .standard = "5",
+                        .help = "how many parameters to show",
+                        .kind = options::ValueKind::integer,
+                        .check = options::integer_between(0, 1'000'000'000)}}}},
+          .examples = {{"which model predicts better", "magva compare poisson/ negbinomial/"},
+                       {"does the rank matter", "magva compare rank2/ rank8/"}},
+          .run = run_compare};
 }
 
 }  // namespace magva::commands

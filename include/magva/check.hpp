@@ -71,6 +71,13 @@ struct Dispersion {
   std::string advice;
 };
 
+/// Responses beside those of data sets that the model simulates: counts in bins.
+struct PredictiveHistogram {
+  Vector edges;              ///< one more than there are bins
+  Vector observed;           ///< rows in each bin
+  Vector low, median, high;  ///< 5, 50 and 95 % of the simulated counts
+};
+
 struct FitCheck {
   LooResult loo;
   Coverage coverage;
@@ -79,6 +86,7 @@ struct FitCheck {
                 ///< right
   Vector mean;  ///< E y of each row
   Vector sd;    ///< of a new response
+  PredictiveHistogram histogram;
   /// All of it in a sentence or two.
   std::string describe() const;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <vector>
 
 #include "check/loo_row.hpp"
 #include "magva/error.hpp"
@@ -13,6 +14,8 @@ namespace {
 
 constexpr Index kRowsOfChunk = 64;
 constexpr Index kMostSimulated = 200;  // draws that data are simulated from
+constexpr Index kReplicates = 40;      // data sets of the histogram
+constexpr Index kMostBins = 30;
 
 void check_input(const CheckInput& input) {
   if (!input.family || !input.predictor) throw UsageError("a check needs a response family and predictors");
@@ -57,6 +60,15 @@ class ChunkCheck {
       p_loo(row) = loo.p_loo;
       out.pit(row) = probability_below(i, loo.log_weights);
       fill_moments(i, out.mean(row), out.sd(row));
+    }
+  }
+
+  /// Column r of `replicates` is a data set that the model simulates.
+  void simulate(MatrixRef replicates) {
+    for (Index r = 0; r < replicates.cols(); ++r) {
+      const Index s = r * input_.draws() / replicates.cols();
+      for (Index i = 0; i < rows_.rows; ++i)
+        replicates(first_ + i, r) = input_.family->simulate(eta_(i, s), own(s), trials_of(i), generator_);
     }
   }
 
@@ -130,6 +142,52 @@ class ChunkCheck {
   Matrix eta_;
   std::mt19937_64 generator_;
 };
+
+/// A bin for each value if there are few, else of equal width from the least to the largest response.
+Vector bin_edges(const CheckInput& input) {
+  const Eigen::Map<const Vector> y(input.rows.response, input.rows.rows);
+  const double low = y.minCoeff();
+  const double high = y.maxCoeff();
+  if (input.family->discrete()) {
+    const double width = std::ceil((high - low + 1) / static_cast<double>(kMostBins));
+    const auto bins = static_cast<Index>(std::ceil((high - low + 1) / width));
+    return Vector::LinSpaced(bins + 1, low - .5, low - .5 + width * static_cast<double>(bins));
+  }
+  return Vector::LinSpaced(kMostBins + 1, low, high > low ? high : low + 1);
+}
+
+/// Values outside the bins are left out; the last bin holds its upper edge too.
+Vector counts_in_bins(ConstVectorRef values, const Vector& edges) {
+  const Index bins = edges.size() - 1;
+  Vector counts = Vector::Zero(bins);
+  const double width = (edges(bins) - edges(0)) / static_cast<double>(bins);
+  for (const double value : values) {
+    if (!(value >= edges(0) && value <= edges(bins))) continue;
+    counts(std::min(bins - 1, static_cast<Index>((value - edges(0)) / width))) += 1;
+  }
+  return counts;
+}
+
+PredictiveHistogram histogram_of(const CheckInput& input, ConstMatrixRef replicates) {
+  PredictiveHistogram out;
+  out.edges = bin_edges(input);
+  const Index bins = out.edges.size() - 1;
+  out.observed = counts_in_bins(Eigen::Map<const Vector>(input.rows.response, input.rows.rows), out.edges);
+  Matrix counts(bins, replicates.cols());
+  for (Index r = 0; r < replicates.cols(); ++r) counts.col(r) = counts_in_bins(replicates.col(r), out.edges);
+  for (Vector* row : {&out.low, &out.median, &out.high}) row->resize(bins);
+  for (Index b = 0; b < bins; ++b) {
+    std::vector<double> sorted(counts.row(b).begin(), counts.row(b).end());
+    std::sort(sorted.begin(), sorted.end());
+    const auto quantile = [&](double p) {
+      return sorted[static_cast<std::size_t>(p * static_cast<double>(sorted.size() - 1) + .5)];
+    };
+    out.low(b) = quantile(.05);
+    out.median(b) = quantile(.5);
+    out.high(b) = quantile(.95);
+  }
+  return out;
+}
 
 Coverage coverage_of(ConstVectorRef pit) {
   const auto n = static_cast<double>(pit.size());
@@ -211,16 +269,19 @@ FitCheck check_fit(const CheckInput& input, Workers& workers) {
   FitCheck out;
   for (Vector* rows : {&out.loo.elpd_rows, &out.loo.khat_rows, &out.pit, &out.mean, &out.sd}) rows->resize(n);
   Vector p_loo(n);
+  Matrix replicates(n, kReplicates);
   const bool dispersion = has_dispersion(input);
   const Index chunks = (n + kRowsOfChunk - 1) / kRowsOfChunk;
   std::vector<Pearson> pearson(static_cast<std::size_t>(dispersion ? chunks : 0));
   workers.run(chunks, [&](Index chunk) {
     ChunkCheck check(input, log_weights, chunk);
     check.fill_rows(out, p_loo);
+    check.simulate(replicates);
     if (dispersion) pearson[static_cast<std::size_t>(chunk)] = check.pearson();
   });
   detail::summarise_loo(p_loo, input.draws(), out.loo);
   out.coverage = coverage_of(out.pit);
+  out.histogram = histogram_of(input, replicates);
   if (dispersion) out.dispersion = dispersion_of(input, pearson);
   return out;
 }

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "magva/diagnostics.hpp"
+#include "report/check_figures.hpp"
 #include "report/fit_figures.hpp"
 #include "report/page.hpp"
 #include "report/table.hpp"
@@ -90,10 +91,10 @@ std::vector<results::TraceRow> read_trace(const results::StoredFit& fit) {
 }
 
 struct Figures {
-  std::vector<Panel> trace, intervals, loadings, check;
+  std::vector<Panel> trace, intervals, priors, loadings, check, model_check;
   std::vector<Panel> all() const {
     std::vector<Panel> together;
-    for (const auto* group : {&trace, &intervals, &loadings, &check})
+    for (const auto* group : {&trace, &intervals, &priors, &loadings, &check, &model_check})
       together.insert(together.end(), group->begin(), group->end());
     return together;
   }
@@ -105,8 +106,13 @@ std::string write_fit_report(const results::StoredFit& fit, const PredictiveChec
                              const FitReportOptions& options, const std::filesystem::path& page,
                              const std::filesystem::path& folder) {
   const FitRecord& r = fit.record;
-  const Figures figures{trace_panels(read_trace(fit)), interval_panels(fit, options),
-                        loading_panels(fit, options), check_panels(check)};
+  const auto stored = results::load_check(fit.folder.path() / results::kCheckFile);
+  const Figures figures{trace_panels(read_trace(fit)),
+                        interval_panels(fit, options),
+                        prior_panels(r, options.parameters),
+                        loading_panels(fit, options),
+                        check_panels(check),
+                        stored ? model_check_panels(*stored) : std::vector<Panel>{}};
   const std::string complaint = draw(figures.all(), folder);
   PageText text{.title = sentence_case(r.model),
                 .lead = paragraph(verdict(r)) + bullet_list(r.warnings) + facts(r).html(),
@@ -122,7 +128,15 @@ std::string write_fit_report(const results::StoredFit& fit, const PredictiveChec
                       paragraph(fmt::format(
                           "{} in all. Those that differ most clearly from zero, by |mean| / sd, come first.",
                           r.parameters.size())) +
-                      html(figures.intervals, folder) + parameter_table(r, options.parameters).html());
+                      html(figures.intervals, folder) + html(figures.priors, folder) +
+                      parameter_table(r, options.parameters).html());
+  if (stored)
+    text.body.push_back(
+        heading(2, "Does the model fit?") + paragraph(stored->check.describe()) +
+        paragraph(
+            "Each row is predicted from the others (leave-one-out). Where the model is right, the observed "
+            "histogram lies inside the grey band, and so does the calibration curve.") +
+        html(figures.model_check, folder));
   if (!figures.loadings.empty())
     text.body.push_back(
         heading(2, "Factors") +

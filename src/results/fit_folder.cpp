@@ -6,6 +6,7 @@
 
 #include "core/atomic_file.hpp"
 #include "magva/error.hpp"
+#include "magva/stored_check.hpp"
 #include "source/model_spec.hpp"
 
 namespace magva::results {
@@ -74,7 +75,7 @@ FitFolder FitFolder::open(const fs::path& path) {
 bool FitFolder::has_checkpoint() const { return fs::is_regular_file(checkpoint()); }
 
 void FitFolder::clear() const {
-  for (const auto& file : {trace(), posterior(), model(), checkpoint()}) {
+  for (const auto& file : {trace(), posterior(), model(), checkpoint(), path_ / kCheckFile}) {
     std::error_code ignored;
     fs::remove(file, ignored);
   }

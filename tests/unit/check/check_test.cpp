@@ -121,6 +121,11 @@ TEST(FitChecks, TheRightModelPasses) {
     EXPECT_NEAR(check.coverage.inside50, .5, 4 * check.coverage.se50) << to_string(family);
     EXPECT_NEAR(check.coverage.inside90, .9, 4 * check.coverage.se90) << to_string(family);
     EXPECT_NEAR(check.pit.mean(), .5, 4 * std::sqrt(1. / 12 / 600)) << to_string(family);
+    EXPECT_EQ(check.histogram.observed.sum(), 600) << to_string(family);
+    // The largest bin's count is a sum of 600 indicators.
+    Index largest = 0;
+    const double most = check.histogram.observed.maxCoeff(&largest);
+    EXPECT_NEAR(check.histogram.median(largest), most, 5 * std::sqrt(most)) << to_string(family);
     EXPECT_EQ(check.dispersion.value_or(Dispersion{}).advice, "") << to_string(family);
     EXPECT_EQ(check.dispersion.has_value(), family != Distribution::weibull &&
                                                 family != Distribution::gaussian &&
