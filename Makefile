@@ -1,7 +1,7 @@
 # The front door. Each target installs the Debian packages that are missing, configures and builds.
 JOBS ?= $(shell nproc)
 
-.PHONY: build demo test test-sanitize test-sanitize-all test-tsan test-clang test-isa test-aarch64 package test-package lint check-format format bench fuzz clean
+.PHONY: build demo test test-sanitize test-sanitize-all test-tsan test-clang test-isa test-aarch64 package test-package lint check-format format bench build-gpu test-gpu bench-gpu fuzz clean
 build:
 	@scripts/setup build
 	@cmake --preset release -DMAGVA_TESTS=OFF -DMAGVA_QUICK=ON >/dev/null
@@ -15,10 +15,10 @@ demo: build
 test:
 	@scripts/setup build test fuzz
 	@if scripts/python-venv build/venv; then \
-	  cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=ON -DMAGVA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/build/venv/bin/python >/dev/null; \
+	  cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=ON -DMAGVA_CUDA=AUTO -DMAGVA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/build/venv/bin/python >/dev/null; \
 	else \
 	  echo "the Python package is not tested: PyPI cannot be reached"; \
-	  cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=ON -DMAGVA_PYTHON=OFF >/dev/null; \
+	  cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=ON -DMAGVA_CUDA=AUTO -DMAGVA_PYTHON=OFF >/dev/null; \
 	fi
 	@cmake --build --preset release -j $(JOBS)
 	ctest --test-dir build --output-on-failure -j $(JOBS)
@@ -91,6 +91,21 @@ bench:
 	@cmake --build --preset bench -j $(JOBS)
 	build-bench/magva_micro --benchmark_min_time=0.1
 	bench/tasks/run.py build-bench
+
+# The CUDA plug-in on this machine's GPU: its tests, and its benchmarks beside the processor and NumPyro.
+build-gpu:
+	@scripts/setup build test
+	@cmake --preset gpu >/dev/null
+	@cmake --build --preset gpu -j $(JOBS) --target magva_cuda magva_gpu_tests magva_gpu_bench
+
+test-gpu: build-gpu
+	build-gpu/magva_gpu_tests
+	compute-sanitizer --error-exitcode 1 build-gpu/magva_gpu_tests --gtest_filter='-*Fits*'
+	compute-sanitizer --tool racecheck --error-exitcode 1 build-gpu/magva_gpu_tests --gtest_filter='*SinglePrecision'
+
+bench-gpu: build-gpu
+	build-gpu/magva_gpu_bench
+	bench/gpu/numpyro_steps.py
 
 # A long run of each fuzzer: make fuzz FUZZ_SECONDS=3600
 FUZZ_SECONDS ?= 600

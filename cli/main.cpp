@@ -10,6 +10,7 @@
 
 #include "commands/commands.hpp"
 #include "exit_codes.hpp"
+#include "magva/distribute.hpp"
 #include "magva/error.hpp"
 #include "magva/formula.hpp"
 #include "magva/version.hpp"
@@ -48,6 +49,7 @@ int run_program(const std::vector<std::string>& words) {
 }
 
 int fail(ExitCode code, const std::string& sentence) {
+  if (rank_in_job() > 0) return code;  // the leading rank says it
   std::string line = sentence;
   std::replace(line.begin(), line.end(), '\n', ' ');
   fmt::print(stderr, "magva: {}\n", line);

@@ -5,6 +5,7 @@
 
 #include "commands/commands.hpp"
 #include "commands/fit_options.hpp"
+#include "commands/ranks.hpp"
 #include "commands/sources.hpp"
 #include "exit_codes.hpp"
 #include "fitting/interrupt.hpp"
@@ -26,7 +27,7 @@ using results::FitRecord;
 /// Options that say how to run and where to write, not what to fit.
 const std::vector<std::string> kNotRecorded = {"out", "resume", "config", "quiet", "save-design"};
 /// Options that may change when a fit is resumed.
-const std::vector<std::string> kMayChange = {"threads", "time-limit", "checkpoint"};
+const std::vector<std::string> kMayChange = {"threads", "device", "time-limit", "checkpoint"};
 
 /// A file's path as it can be found from any folder; "-" is standard input.
 std::string absolute(const std::string& file) {
@@ -133,11 +134,11 @@ int finish(const Values& values, const source::ModelSource& source, const FitFol
   return record.trusted.value_or(false) ? kOk : kNotTrusted;
 }
 
-int run_resumed(Values values) {
+int run_resumed(Values values, Ranks& ranks) {
   const FitFolder folder = FitFolder::create(FitFolder::open(out_folder(values)).path());
   FitRecord record = results::load_record(folder.record());
   take_recorded(values, record, folder);
-  const source::ModelSource source = make_source(values);
+  const source::ModelSource source = ranks.make_source(values);
   check_data_unchanged(source.data, record.data);
   const auto progress = fitting::make_progress(values.flag("quiet"));
   const bool from_checkpoint = folder.has_checkpoint();
@@ -152,8 +153,8 @@ void check_options(const Values& values, const source::ModelSource& source) {
   if (!invalid.empty()) throw UsageError(fmt::format("{}", fmt::join(invalid, "; ")));
 }
 
-source::ModelSource checked_source(const Values& values) {
-  source::ModelSource source = make_source(values);
+source::ModelSource checked_source(const Values& values, Ranks& ranks) {
+  source::ModelSource source = ranks.make_source(values);
   check_options(values, source);
   return source;
 }
@@ -169,12 +170,12 @@ auto or_abandon(const FitFolder& folder, Work work) {
   }
 }
 
-int run_new(const Values& values) {
+int run_new(const Values& values, Ranks& ranks) {
   if (values.arguments.empty())
     throw UsageError(
         "magva fit needs a FILE: a table (CSV, TSV, LIBSVM; '-' for standard input) or a Stan model");
   const FitFolder folder = FitFolder::create(out_folder(values));
-  const auto source = or_abandon(folder, [&] { return checked_source(values); });
+  const auto source = or_abandon(folder, [&] { return checked_source(values, ranks); });
   const auto progress = fitting::make_progress(values.flag("quiet"));
   progress->say(source.description);
   for (const auto& note : source.notes) progress->say("note: " + note);
@@ -206,18 +207,20 @@ options::Command fit() {
                 "a .stan program (needs the environment variable BRIDGESTAN) or a BridgeStan library (.so)",
                 options::ValueKind::file, false}},
           .groups = fit_option_groups(),
-          .examples = {{"logistic regression", "magva fit ionosphere.csv --response Class --out fit/"},
-                       {"a horseshoe prior on standardised columns",
-                        "magva fit genes.csv --response type --prior horseshoe --standardise --out fit/"},
-                       {"a smooth curve",
-                        "magva fit xy.csv --response y --model pspline --covariate x --out fit/"},
-                       {"the paper's Algorithm 1",
-                        "magva fit ionosphere.csv --response Class --rule adadelta --approximation grassmann --rank "
-                        "4 --out fit/"},
-                       {"a Stan program", "magva fit schools.stan --data schools.json --out fit/"},
-                       {"go on after an interruption", "magva fit --resume --out fit/"}},
+          .examples =
+              {{"logistic regression", "magva fit ionosphere.csv --response Class --out fit/"},
+               {"a horseshoe prior on standardised columns",
+                "magva fit genes.csv --response type --prior horseshoe --standardise --out fit/"},
+               {"a smooth curve", "magva fit xy.csv --response y --model pspline --covariate x --out fit/"},
+               {"the paper's Algorithm 1",
+                "magva fit ionosphere.csv --response Class --rule adadelta --approximation grassmann --rank "
+                "4 --out fit/"},
+               {"a Stan program", "magva fit schools.stan --data schools.json --out fit/"},
+               {"go on after an interruption", "magva fit --resume --out fit/"}},
           .run = [](const Values& values) {
-            return values.flag("resume") ? run_resumed(values) : run_new(values);
+            Ranks ranks;
+            if (!ranks.leads()) return ranks.serve();
+            return values.flag("resume") ? run_resumed(values, ranks) : run_new(values, ranks);
           }};
 }
 

@@ -115,6 +115,16 @@ std::vector<OptionSpec> data_options() {
   return all;
 }
 
+/// Of a fit, whose design stays in memory.
+std::vector<OptionSpec> fitted_data_options() {
+  std::vector<OptionSpec> all = data_options();
+  all.push_back(
+      choice("device", "cpu",
+             "where the design is kept and summed over: cpu, or cuda, an NVIDIA GPU (docs/scale.md)",
+             {"cpu", "cuda"}));
+  return all;
+}
+
 std::vector<OptionSpec> stan_options() {
   return {
       file("data", "the data of a Stan model, JSON"),
@@ -125,7 +135,8 @@ std::vector<OptionSpec> stan_options() {
 std::vector<OptionSpec> fitting_options() {
   return {
       choice("approximation", "low-rank",
-             "the form of the Gaussian's covariance; with --rule also the manifold of its factors (low-rank: stiefel)",
+             "the form of the Gaussian's covariance; with --rule also the manifold of its factors (low-rank: "
+             "stiefel)",
              {"mean-field", "low-rank", "full-rank", "stiefel", "grassmann", "vafc", "fixed-rank"}),
       {.name = "rank",
        .value = "N|auto",
@@ -223,7 +234,7 @@ std::vector<options::OptionGroup> convert_option_groups() {
 
 std::vector<options::OptionGroup> fit_option_groups() {
   return {{"Model", model_options()},
-          {"Data", data_options()},
+          {"Data", fitted_data_options()},
           {"Stan models", stan_options()},
           {"Fitting", fitting_options()},
           {"Output", output_options()}};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "fitting/interrupt.hpp"
+#include "magva/distribute.hpp"
 #include "magva/minibatch.hpp"
 
 namespace magva::fitting {
@@ -106,6 +107,7 @@ FitOptions fit_options(const options::Values& values, Index dimension) {
   options.rank = rank(values, dimension);
   options.seed = static_cast<std::uint64_t>(values.integer("seed"));
   options.threads = static_cast<int>(values.integer("threads"));
+  if (options.threads == 0 && is_rank_of_job()) options.threads = threads_of_rank();
   if (values.given("time-limit")) options.time_limit = values.number("time-limit");
   if (values.given("iterations")) options.max_iterations = values.integer("iterations");
   if (values.given("evaluations")) options.max_evaluations = values.integer("evaluations");

@@ -18,6 +18,7 @@ class DesignKernel;
 class DrawLayout;
 struct RegressionScratch;
 struct Observations;
+struct RegressionTerms;
 }  // namespace detail
 
 /// Dense rows: entry (i, j) is data[i * stride + j]. Single precision halves the bytes; sums are always in
@@ -191,6 +192,12 @@ class Regression final : public Model {
   const Likelihood& likelihood() const { return *likelihood_; }
   /// The regression coefficients at theta, which the non-centred horseshoe makes out of its coordinates.
   void coefficients(ConstVectorRef theta, VectorRef out) const;
+  /// The same model on some of its rows, in order, which stay where they are; their share of the constants.
+  Regression on_rows(Range rows) const;
+  /// The same likelihood and rows with another prior of as many coefficients.
+  Regression with_prior(std::shared_ptr<const CoefficientPrior> prior) const;
+  /// For those who evaluate it elsewhere.
+  detail::RegressionTerms terms() const;
 
  private:
   friend class Minibatch;
@@ -198,6 +205,7 @@ class Regression final : public Model {
   void evaluate_sample(const RowSample& sample, ConstMatrixRef theta, VectorRef log_density,
                        MatrixRef gradient, Evaluation& evaluation) const;
   std::unique_ptr<Scratch> make_scratch(Index max_draws, Index sampled_rows) const;
+  void find_expectations();
   detail::Observations observations() const;
   void set_shapes(ConstMatrixRef theta, detail::RegressionScratch& scratch) const;
   double add_prior(const detail::DrawLayout& layout, ConstMatrixRef theta, Index draw,

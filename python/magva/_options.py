@@ -54,6 +54,7 @@ class ArrayOptions(FittingOptions, total=False):
     discretise: str
     missing: str
     float32: bool
+    device: str
     batch: int
 
 

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "commands/ranks.hpp"
 #include "commands/sources.hpp"
 #include "density.hpp"
 #include "fit.hpp"
@@ -37,7 +38,10 @@ ModelSource density_source(nb::object function, std::vector<std::string> names,
 /// Takes the table's columns over.
 ModelSource table_source(TableBuilder& builder, const std::string& options) {
   const nb::gil_scoped_release unlocked;
-  return commands::make_source(parse_options(options), [&] { return std::move(builder.table); });
+  const auto values = parse_options(options);
+  ModelSource source = commands::make_source(values, [&] { return std::move(builder.table); });
+  commands::place_on_device(source, values);
+  return source;
 }
 
 ModelSource stan_source(const std::string& file, const std::string& data, bool generated_quantities,

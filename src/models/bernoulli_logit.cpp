@@ -18,6 +18,7 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
   static constexpr bool kNuisance = false;
   using ElementwiseLikelihood::constant;
   double constant(double) const { return 0.0; }
+  LikelihoodKind kind() const override { return LikelihoodKind::bernoulli_logit; }
   template <class S>
   Point point(Vec eta, Vec y, const S&) const {
     const detail::Softplus softplus = detail::softplus(eta);

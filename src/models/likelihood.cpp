@@ -32,6 +32,7 @@ class PoissonLog final : public ElementwiseLikelihood<PoissonLog> {
   static constexpr bool kNuisance = false;
   using ElementwiseLikelihood::constant;
   double constant(double y) const { return -std::lgamma(y + 1.0); }
+  LikelihoodKind kind() const override { return LikelihoodKind::poisson_log; }
   template <class S>
   Point point(Vec eta, Vec y, const S&) const {
     // Beyond this the rate overflows: such a draw gets the log density -inf.
@@ -123,6 +124,7 @@ class GaussianIdentity final : public Located<GaussianIdentity<Prior>> {
  public:
   static constexpr bool kNuisance = true;
   explicit GaussianIdentity(const Prior& prior) : prior_(prior) {}
+  LikelihoodKind kind() const override { return LikelihoodKind::gaussian; }
   template <class S>
   Point point(Vec eta, Vec y, const S& shape) const {
     return gaussian_point(eta, y, shape);
@@ -152,6 +154,7 @@ class GaussianKnownNoise final : public Located<GaussianKnownNoise> {
  public:
   static constexpr bool kNuisance = false;
   explicit GaussianKnownNoise(double sigma) : shape_{1.0 / (sigma * sigma), std::log(sigma), {}} {}
+  LikelihoodKind kind() const override { return LikelihoodKind::gaussian; }
   template <class S>
   Point point(Vec eta, Vec y, const S& shape) const {
     return gaussian_point(eta, y, shape);

@@ -39,12 +39,16 @@ struct alignas(64) BlockSums {
   Index factors = 0;                        ///< in each part of the product
 };
 
+/// The likelihoods that are computed elsewhere, too, such as on a GPU.
+enum class LikelihoodKind { bernoulli_logit, poisson_log, gaussian, other };
+
 /// A likelihood that is a product over observations. Its own parameters, at most kMostOwnParameters of them,
 /// are unconstrained coordinates (log sigma), the last ones of the model.
 class Likelihood {
  public:
   virtual ~Likelihood() = default;
 
+  virtual LikelihoodKind kind() const { return LikelihoodKind::other; }
   /// One sentence for each fault of the responses, none if they can be used.
   virtual std::vector<std::string> validate(ConstVectorRef response) const = 0;
   /// The same for rows that may have trials or be censored.

@@ -7,6 +7,7 @@
 
 #include "magva/error.hpp"
 #include "models/expected_regression.hpp"
+#include "models/regression_terms.hpp"
 #include "models/row_chunks.hpp"
 
 namespace magva {
@@ -98,8 +99,13 @@ Regression::Regression(RegressionData data, std::shared_ptr<const Likelihood> li
   weight_ = fill_up(data.weights);
   names_ = data.names.empty() ? default_names(data.design.cols()) : std::move(data.names);
   kernel_ = detail::make_kernel(data.design);
+  find_expectations();
+}
+
+void Regression::find_expectations() {
   const auto expected_likelihood = likelihood_->expectations();
   const auto expected_prior = prior_->expectations();
+  expected_ = nullptr;
   if (expected_likelihood && expected_prior)
     expected_ = std::make_shared<detail::ExpectedRegression>(
         detail::RegressionParts{kernel_, response_, weight_, offset_, status_, constant_, dimension(),
@@ -222,6 +228,48 @@ void Regression::coefficients(ConstVectorRef theta, VectorRef out) const {
   Vector buffer(prior_->buffer_size());
   out =
       Eigen::Map<const Vector>(prior_->coefficients_at(theta.data(), buffer.data()), prior_->coefficients());
+}
+
+detail::RegressionTerms Regression::terms() const {
+  return {design(), response_, weight_, offset_, unweighted_, constant_, names_, likelihood_, prior_};
+}
+
+namespace {
+
+template <class Scalar>
+Rows some_of(const DenseRows<Scalar>& rows, Range range) {
+  return DenseRows<Scalar>{rows.data + range.begin * rows.stride, range.size(), rows.cols, rows.stride};
+}
+// The starts of some of the rows count from the beginning of the whole.
+Rows some_of(const SparseRows& rows, Range range) {
+  return SparseRows{rows.starts + range.begin, rows.columns, rows.values, range.size(), rows.cols};
+}
+
+}  // namespace
+
+Regression Regression::on_rows(Range rows) const {
+  Regression out = *this;
+  const auto some = [&](std::shared_ptr<const Vector>& values) {
+    if (values) values = fill_up(values->segment(rows.begin, rows.size()));
+  };
+  some(out.response_);
+  some(out.weight_);
+  some(out.offset_);
+  some(out.status_);
+  out.rows_ = rows.size();
+  out.constant_ = constant_ * static_cast<double>(rows.size()) / static_cast<double>(rows_);
+  out.kernel_ = detail::make_kernel(
+      Design::view(std::visit([&](const auto& all) { return some_of(all, rows); }, design().storage()),
+                   std::make_shared<const Design>(design())));
+  out.find_expectations();
+  return out;
+}
+
+Regression Regression::with_prior(std::shared_ptr<const CoefficientPrior> prior) const {
+  Regression out = *this;
+  out.prior_ = std::move(prior);
+  out.find_expectations();
+  return out;
 }
 
 Index Regression::coefficient_count() const { return prior_->coefficients(); }

@@ -1,0 +1,147 @@
+#include "commands/ranks.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "commands/commands.hpp"
+#include "commands/sources.hpp"
+#include "exit_codes.hpp"
+#include "magva/error.hpp"
+
+namespace magva::commands {
+
+namespace {
+
+using options::Values;
+using source::ModelSource;
+
+/// What all ranks are to fit, as text; nothing if it never came to that.
+void broadcast(Communicator& ranks, std::string& text) {
+  std::uint64_t size = text.size();
+  ranks.broadcast(&size, sizeof size);
+  text.resize(size);
+  ranks.broadcast(text.data(), text.size());
+}
+
+std::string task_text(const Values& values) {
+  nlohmann::json options = values.to_json();
+  for (const char* leaders_own : {"out", "resume", "config", "quiet", "save-design"})
+    options.erase(leaders_own);
+  return nlohmann::json{{"arguments", values.arguments}, {"options", std::move(options)}}.dump();
+}
+
+Values task_values(const std::string& text) {
+  const auto task = nlohmann::json::parse(text);
+  Values values(*program().find("fit"));
+  values.arguments = task.at("arguments").get<std::vector<std::string>>();
+  values.fill_in(task.at("options"), "the leading rank");
+  return values;
+}
+
+std::shared_ptr<const Regression> regression_of(const ModelSource& source, const std::string& what) {
+  auto regression = std::dynamic_pointer_cast<const Regression>(source.model);
+  if (!regression)
+    throw UsageError(
+        fmt::format("{} is for regressions with one linear predictor: fit this model without it", what));
+  if (source.minibatch)
+    throw UsageError(fmt::format("{} has no use for --batch: leave it out, every pass takes all rows", what));
+  return regression;
+}
+
+/// How many ranks failed, and whether the leader did.
+struct Failures {
+  double count = 0;
+  double of_leader = 0;
+};
+
+Failures count_failures(Communicator& ranks, bool failed) {
+  Failures failures{failed ? 1. : 0., failed ? 1. : 0.};
+  ranks.sum_to_leader(&failures.count, 1);
+  ranks.broadcast(&failures, sizeof failures);
+  return failures;
+}
+
+/// Calls `prepare`, which may throw, on all ranks. False if another rank failed, or if the leader did, whose
+/// sentence is enough; throws this rank's own failure.
+template <class Prepare>
+bool prepared_by_all(Communicator& ranks, Prepare&& prepare) {
+  std::exception_ptr failed;
+  try {
+    prepare();
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  const Failures failures = count_failures(ranks, failed != nullptr);
+  if (failed && (ranks.rank() == 0 || failures.of_leader == 0)) std::rethrow_exception(failed);
+  return failures.count == 0;
+}
+
+}  // namespace
+
+void place_on_device(ModelSource& source, const Values& values) {
+  if (values.text("device") != "cuda") return;
+  DeviceModel placed = on_device(*regression_of(source, "--device cuda"));
+  source.model = std::move(placed.model);
+  source.notes.push_back("on " + placed.description);
+}
+
+Ranks::Ranks() {
+  if (is_rank_of_job()) communicator_ = mpi_communicator();
+}
+
+Ranks::~Ranks() {
+  if (!communicator_ || !leads() || !waiting_) return;
+  std::string nothing;
+  broadcast(*communicator_, nothing);
+}
+
+/// The same on all ranks. The leader's source has the model on all rows; the others' return when it is gone.
+ModelSource Ranks::make_share(const Values& values) {
+  ModelSource source;
+  std::optional<Regression> share;
+  DistributeOptions options;
+  const int size = communicator_->size();
+  const bool ready = prepared_by_all(*communicator_, [&] {
+    source = commands::make_source(values);
+    const auto whole = regression_of(source, "mpirun");
+    share.emplace(share_of(*whole, communicator_->rank(), size));
+    options.start = whole->start();
+    options.threads = static_cast<int>(values.integer("threads"));
+    if (values.text("device") == "cuda") options.device = DeviceOptions{.device = local_rank()};
+  });
+  if (!ready && leads()) throw IoError("another rank could not read its rows: it has said why");
+  if (!ready) return source;
+  source.model = distribute(*share, *communicator_, options);
+  source.notes.push_back(
+      fmt::format("rows are spread over {} ranks{}", size, options.device ? ", a GPU each" : ""));
+  return source;
+}
+
+ModelSource Ranks::make_source(const Values& values) {
+  if (communicator_) {
+    waiting_ = false;
+    std::string task = task_text(values);
+    broadcast(*communicator_, task);
+    return make_share(values);
+  }
+  ModelSource source = commands::make_source(values);
+  place_on_device(source, values);
+  return source;
+}
+
+int Ranks::serve() {
+  std::string task;
+  broadcast(*communicator_, task);
+  if (task.empty()) return kOk;
+  try {
+    make_share(task_values(task));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "magva: rank {}: {}\n", communicator_->rank(), error.what());
+    return kIo;
+  }
+  return kOk;
+}
+
+}  // namespace magva::commands

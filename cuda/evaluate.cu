@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cstring>
+
+#include "rows.cuh"
+
+namespace magva_cuda {
+
+namespace {
+
+cublasStatus_t gemm(cublasHandle_t blas, cublasOperation_t a, cublasOperation_t b, std::int64_t m, std::int64_t n, std::int64_t k,
+                    const double* A, std::int64_t lda, const double* B, std::int64_t ldb, double* C, std::int64_t ldc) {
+  const double one = 1;
+  const double zero = 0;
+  return cublasDgemm_64(blas, a, b, m, n, k, &one, A, lda, B, ldb, &zero, C, ldc);
+}
+cublasStatus_t gemm(cublasHandle_t blas, cublasOperation_t a, cublasOperation_t b, std::int64_t m, std::int64_t n, std::int64_t k,
+                    const float* A, std::int64_t lda, const float* B, std::int64_t ldb, float* C, std::int64_t ldc) {
+  const float one = 1;
+  const float zero = 0;
+  return cublasSgemm_64(blas, a, b, m, n, k, &one, A, lda, B, ldb, &zero, C, ldc);
+}
+
+/// Of the predictors of a sparse design, at most.
+constexpr std::int64_t kPredictorBytes = std::int64_t{1} << 31;
+
+}  // namespace
+
+/// Coefficients of `places` draws, those after `count` zero, then precisions and log scales.
+template <class Real>
+const Real* Rows::upload_draws(const magva_cuda_draws& draws, std::int64_t first, std::int64_t count, std::int64_t places) {
+  const std::int64_t stride = design_->stride();
+  const std::int64_t values = places * (stride + 2);
+  auto* to = reinterpret_cast<Real*>(staged_draws_.reserve(values * static_cast<std::int64_t>(sizeof(Real))));
+  std::fill_n(to, values, Real(0));
+  for (std::int64_t s = 0; s < count; ++s) {
+    const double* from = draws.coefficients + (first + s) * draws.coefficient_stride;
+    std::transform(from, from + design_->cols(), to + s * stride, [](double value) { return static_cast<Real>(value); });
+  }
+  for (std::int64_t s = 0; s < count && draws.precision != nullptr; ++s) {
+    to[places * stride + s] = static_cast<Real>(draws.precision[first + s]);
+    to[places * (stride + 1) + s] = static_cast<Real>(draws.log_scale[first + s]);
+  }
+  const std::int64_t bytes = values * static_cast<std::int64_t>(sizeof(Real));
+  check(cudaMemcpyAsync(draws_.reserve(bytes), to, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "to take draws");
+  return reinterpret_cast<const Real*>(draws_.data());
+}
+
+void Rows::return_sums(std::int64_t first, std::int64_t count, const magva_cuda_sums& out) const {
+  const std::int64_t cols = design_->cols();
+  const double* sums = out_sums_.data();
+  for (std::int64_t s = 0; s < count; ++s) {
+    std::copy_n(out_.data() + s * cols, cols, out.gradient + (first + s) * out.gradient_stride);
+    out.log_likelihood[first + s] = sums[2 * s];
+    if (out.by_log_scale != nullptr) out.by_log_scale[first + s] = sums[2 * s + 1];
+  }
+}
+
+void Rows::fetch_sums(std::int64_t draws) {
+  const std::int64_t values = draws * design_->cols();
+  check(cudaMemcpyAsync(out_.reserve(values), gradient_.data(), static_cast<std::size_t>(values) * 8, cudaMemcpyDeviceToHost, stream_),
+        "to return gradients");
+  check(cudaMemcpyAsync(out_sums_.reserve(2 * draws), sums_.data(), static_cast<std::size_t>(2 * draws) * 8, cudaMemcpyDeviceToHost, stream_),
+        "to return sums");
+  check(cudaStreamSynchronize(stream_), "to evaluate rows");
+}
+
+template <class Real>
+void Rows::evaluate_group(const FusedPlan& plan, const magva_cuda_draws& draws, std::int64_t first, std::int64_t count,
+                          const magva_cuda_sums& out) {
+  const std::int64_t stride = design_->stride();
+  const std::int64_t cols = design_->cols();
+  const std::int64_t places = plan.places;
+  const Real* coefficients = upload_draws<Real>(draws, first, count, places);
+  FusedPass pass{likelihood_,
+                 0,
+                 stride,
+                 nullptr,
+                 nullptr,
+                 nullptr,
+                 nullptr,
+                 coefficients,
+                 coefficients + places * stride,
+                 coefficients + places * (stride + 1),
+                 block_gradients_.reserve(plan.blocks * places * stride),
+                 block_sums_.reserve(plan.blocks * places * 2),
+                 false};
+  design_->for_each_part(stream_, [&](const RowsInMemory& part) {
+    const Observations rows = observations<Real>(part.first);
+    pass.rows = part.count;
+    pass.design = part.data;
+    pass.response = rows.response;
+    pass.weight = rows.weight;
+    pass.offset = rows.offset;
+    launch_fused(plan, pass, stream_);
+    pass.add = true;
+  });
+  launch_reduce(pass.gradient, pass.sums, plan.blocks, plan.places, stride, cols, out_.reserve(kMostDraws * cols),
+                out_sums_.reserve(2 * kMostDraws), stream_);
+  check(cudaStreamSynchronize(stream_), "to evaluate rows");
+  return_sums(first, count, out);
+}
+
+template <class Store, class Real>
+void Rows::evaluate_fused(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
+  for (std::int64_t first = 0; first < draws.draws;) {
+    const FusedPlan plan = plan_fused<Store, Real>(design_->stride(), draws.draws - first, device_);
+    const std::int64_t count = std::min<std::int64_t>(draws.draws - first, plan.places);
+    evaluate_group<Real>(plan, draws, first, count, out);
+    first += count;
+  }
+}
+
+template <class Real>
+void Rows::evaluate_many(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
+  const std::int64_t K = draws.draws;
+  const std::int64_t cols = design_->cols();
+  const std::int64_t stride = design_->stride();
+  const Real* coefficients = upload_draws<Real>(draws, 0, K, K);
+  const std::int64_t most = tile_rows(K);
+  const auto bytes = static_cast<std::int64_t>(sizeof(Real));
+  auto* predictors = reinterpret_cast<Real*>(predictors_.reserve(K * most * bytes));
+  auto* tile_gradient = reinterpret_cast<Real*>(tile_gradient_.reserve(K * cols * bytes));
+  double* gradient = gradient_.reserve(K * cols);
+  double* sums = sums_.reserve(2 * K);
+  double* chunk_sums = chunk_sums_.reserve((most / kChunkRows + 1) * 2 * K);
+  check(cudaMemsetAsync(gradient, 0, static_cast<std::size_t>(K * cols) * 8, stream_), "to clear memory");
+  check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(2 * K) * 8, stream_), "to clear memory");
+  design_->for_each_part(stream_, [&](const RowsInMemory& part) {
+    for (std::int64_t first = 0; first < part.count; first += most) {
+      const std::int64_t nb = std::min(most, part.count - first);
+      const Real* x = tile_as<Real>(part.data, first, nb);
+      check(gemm(blas(), CUBLAS_OP_T, CUBLAS_OP_N, K, nb, cols, coefficients, stride, x, stride, predictors, K), "to find predictors");
+      residuals<Real>(observations<Real>(part.first + first), predictors, nb, static_cast<int>(K), coefficients + K * stride,
+                      coefficients + K * (stride + 1), chunk_sums, stream_);
+      add_chunks(chunk_sums, (nb + kChunkRows - 1) / kChunkRows, 2 * K, sums, stream_);
+      check(gemm(blas(), CUBLAS_OP_N, CUBLAS_OP_T, cols, K, nb, x, stride, predictors, K, tile_gradient, cols), "to find gradients");
+      add_to(tile_gradient, K * cols, gradient, stream_);
+    }
+  });
+  fetch_sums(K);
+  return_sums(0, K, out);
+}
+
+void Rows::evaluate_sparse(const magva_cuda_draws& draws, std::int64_t first, std::int64_t count, const magva_cuda_sums& out) {
+  const std::int64_t cols = design_->cols();
+  const std::int64_t stride = design_->stride();
+  const std::int64_t rows = design_->rows();
+  const int K = static_cast<int>(count);
+  const double* coefficients = upload_draws<double>(draws, first, count, count);
+  auto* predictors = reinterpret_cast<double*>(predictors_.reserve(K * rows * 8));
+  double* gradient = gradient_.reserve(K * cols);
+  double* sums = sums_.reserve(2 * K);
+  double* chunk_sums = chunk_sums_.reserve((rows / kChunkRows + 1) * 2 * K);
+  check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(2 * K) * 8, stream_), "to clear memory");
+  sparse_predict(design_->by_rows(), rows, coefficients, stride, K, predictors, stream_);
+  residuals<double>(observations<double>(0), predictors, rows, K, coefficients + K * stride, coefficients + K * (stride + 1), chunk_sums,
+                    stream_);
+  add_chunks(chunk_sums, (rows + kChunkRows - 1) / kChunkRows, 2 * K, sums, stream_);
+  sparse_accumulate(design_->by_columns(), cols, predictors, K, gradient, stream_);
+  fetch_sums(K);
+  return_sums(first, count, out);
+}
+
+template <class Store, class Real>
+void Rows::evaluate_dense(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
+  const int most = fused_draws<Store, Real>(design_->stride());
+  if (draws.draws <= 2 * most)
+    evaluate_fused<Store, Real>(draws, out);
+  else
+    evaluate_many<Real>(draws, out);
+}
+
+void Rows::evaluate(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
+  check(cudaSetDevice(device_.device), "to be chosen");
+  switch (design_->stored()) {
+    case Stored::float64:
+      return evaluate_dense<double, double>(draws, out);
+    case Stored::float32:
+      return evaluate_dense<float, float>(draws, out);
+    case Stored::int8:
+      return single_ ? evaluate_dense<signed char, float>(draws, out) : evaluate_dense<signed char, double>(draws, out);
+    case Stored::sparse:
+      break;
+  }
+  const std::int64_t most = std::max<std::int64_t>(1, kPredictorBytes / (8 * design_->rows()));
+  for (std::int64_t first = 0; first < draws.draws; first += most)
+    evaluate_sparse(draws, first, std::min(most, draws.draws - first), out);
+}
+
+}  // namespace magva_cuda

@@ -1,0 +1,316 @@
+#include "kernels.cuh"
+
+#include <algorithm>
+
+#include "fused.cuh"
+
+namespace magva_cuda {
+
+namespace {
+
+constexpr int kBlock = 256;
+
+int blocks_for(std::int64_t count, int each = kBlock) {
+  return static_cast<int>(std::min<std::int64_t>((count + each - 1) / each, 1 << 20));
+}
+
+__device__ std::int64_t thread_index() { return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ std::int64_t thread_count() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
+__device__ double warp_sum(double value) {
+  for (int bit = 16; bit > 0; bit /= 2) value += __shfl_xor_sync(~0u, value, bit);
+  return value;
+}
+
+template <class From, class To>
+__global__ void convert_kernel(const From* from, std::int64_t count, To* to) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] = static_cast<To>(from[i]);
+}
+
+template <class From>
+__global__ void convert_exactly_kernel(const From* from, std::int64_t count, signed char* to, int* inexact) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
+    const From value = from[i];
+    const bool fits = value >= -128 && value <= 127 && value == rint(value);
+    to[i] = fits ? static_cast<signed char>(value) : static_cast<signed char>(0);
+    if (!fits) *inexact = 1;
+  }
+}
+
+template <class From>
+__global__ void add_to_kernel(const From* from, std::int64_t count, double* to) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] += static_cast<double>(from[i]);
+}
+
+// A block: 32 draws, 8 rows at a time.
+template <class Real>
+__global__ void residuals_kernel(Observations rows, Real* predictors, std::int64_t nb, int draws, const Real* precision,
+                                 const Real* log_scale, double* chunk_sums) {
+  const int draw = blockIdx.y * 32 + threadIdx.x;
+  const std::int64_t begin = blockIdx.x * kChunkRows;
+  const std::int64_t end = begin + kChunkRows < nb ? begin + kChunkRows : nb;
+  double value = 0;
+  double by_log_scale = 0;
+  if (draw < draws) {
+    const Real own_precision = precision ? precision[draw] : Real(1);
+    const Real own_scale = log_scale ? log_scale[draw] : Real(0);
+    for (std::int64_t i = begin + threadIdx.y; i < end; i += blockDim.y) {
+      const Real w = rows.weight ? static_cast<const Real*>(rows.weight)[i] : Real(1);
+      Real& at = predictors[i * draws + draw];
+      const Real offset = rows.offset ? static_cast<const Real*>(rows.offset)[i] : Real(0);
+      const Point<Real> p = point<Real>(rows.likelihood, at + offset, static_cast<const Real*>(rows.response)[i], own_precision, own_scale);
+      value += static_cast<double>(w) * static_cast<double>(p.value);
+      by_log_scale += static_cast<double>(w) * static_cast<double>(p.by_log_scale);
+      at = w * p.residual;
+    }
+  }
+  __shared__ double parts[2][8][32];
+  parts[0][threadIdx.y][threadIdx.x] = value;
+  parts[1][threadIdx.y][threadIdx.x] = by_log_scale;
+  __syncthreads();
+  if (threadIdx.y < 2 && draw < draws) {
+    double total = 0;
+    for (int k = 0; k < 8; ++k) total += parts[threadIdx.y][k][threadIdx.x];
+    chunk_sums[(static_cast<std::int64_t>(blockIdx.x) * draws + draw) * 2 + threadIdx.y] = total;
+  }
+}
+
+__global__ void add_chunks_kernel(const double* sums, std::int64_t chunks, std::int64_t count, double* out) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
+    double total = out[i];
+    for (std::int64_t c = 0; c < chunks; ++c) total += sums[c * count + i];
+    out[i] = total;
+  }
+}
+
+constexpr int kReduceWarps = 32;
+
+// A block: 32 columns; each warp takes one in 32 of the blocks that have a part of the sum.
+__global__ void reduce_kernel(const double* gradient, const double* sums, int blocks, int draws, std::int64_t stride,
+                              std::int64_t columns, double* out, double* out_sums) {
+  __shared__ double parts[kReduceWarps][32];
+  const int lane = threadIdx.x & 31;
+  const int warp = threadIdx.x >> 5;
+  const int draw = blockIdx.y;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * 32 + lane;
+  double total = 0;
+  if (column < columns)
+#pragma unroll 8
+    for (int b = warp; b < blocks; b += kReduceWarps) total += gradient[(static_cast<std::int64_t>(b) * draws + draw) * stride + column];
+  parts[warp][lane] = total;
+  __syncthreads();
+  if (warp == 0 && column < columns) {
+    total = 0;
+    for (int k = 0; k < kReduceWarps; ++k) total += parts[k][lane];
+    out[draw * columns + column] = total;
+  }
+  if (blockIdx.x == 0 && (warp == 1 || warp == 2)) {
+    double part = 0;
+    for (int b = lane; b < blocks; b += 32) part += sums[(static_cast<std::int64_t>(b) * draws + draw) * 2 + (warp - 1)];
+    part = warp_sum(part);
+    if (lane == 0) out_sums[draw * 2 + (warp - 1)] = part;
+  }
+}
+
+__global__ void sparse_predict_kernel(SparseOnDevice x, std::int64_t rows, const double* coefficients, std::int64_t cols, int draws,
+                                      double* predictors) {
+  const int lane = threadIdx.x & 31;
+  for (std::int64_t i = thread_index() / 32; i < rows; i += thread_count() / 32)
+    for (int k = 0; k < draws; ++k) {
+      double sum = 0;
+      for (std::int64_t e = x.starts[i] + lane; e < x.starts[i + 1]; e += 32) sum += x.values[e] * coefficients[k * cols + x.indices[e]];
+      sum = warp_sum(sum);
+      if (lane == 0) predictors[i * draws + k] = sum;
+    }
+}
+
+__global__ void sparse_accumulate_kernel(SparseOnDevice x, std::int64_t cols, const double* residual, int draws, double* gradient) {
+  const int lane = threadIdx.x & 31;
+  for (std::int64_t j = thread_index() / 32; j < cols; j += thread_count() / 32)
+    for (int k = 0; k < draws; ++k) {
+      double sum = 0;
+      for (std::int64_t e = x.starts[j] + lane; e < x.starts[j + 1]; e += 32)
+        sum += x.values[e] * residual[static_cast<std::int64_t>(x.indices[e]) * draws + k];
+      sum = warp_sum(sum);
+      if (lane == 0) gradient[k * cols + j] = sum;
+    }
+}
+
+__global__ void densify_kernel(SparseOnDevice x, std::int64_t first, std::int64_t nb, double* out, std::int64_t stride) {
+  const int lane = threadIdx.x & 31;
+  for (std::int64_t i = thread_index() / 32; i < nb; i += thread_count() / 32)
+    for (std::int64_t e = x.starts[first + i] + lane; e < x.starts[first + i + 1]; e += 32) out[i * stride + x.indices[e]] = x.values[e];
+}
+
+__global__ void variances_kernel(const double* predictors, std::int64_t K, std::int64_t lead, const double* x, std::int64_t stride,
+                                 std::int64_t cols, const double* square, std::int64_t nb, double* variance) {
+  const int lane = threadIdx.x & 31;
+  for (std::int64_t i = thread_index() / 32; i < nb; i += thread_count() / 32) {
+    double sum = 0;
+    for (std::int64_t k = lead + lane; k < K; k += 32) sum += predictors[i * K + k] * predictors[i * K + k];
+    if (square)
+      for (std::int64_t j = lane; j < cols; j += 32) sum += x[i * stride + j] * x[i * stride + j] * square[j];
+    sum = warp_sum(sum);
+    if (lane == 0) variance[i] = sum;
+  }
+}
+
+/// Sums of a block in a fixed order; the result is thread 0's.
+__device__ double block_sum(double value, double* parts) {
+  value = warp_sum(value);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+  __syncthreads();
+  double total = 0;
+  for (int k = 0; k < kBlock / 32; ++k) total += parts[k];
+  return total;
+}
+
+__global__ void differentiate_kernel(Observations rows, OwnMarginal own, bool with_covariance, double* predictors, std::int64_t K,
+                                     std::int64_t nb, const double* variance, double* curvature, double* chunk_sums) {
+  __shared__ double parts[kBlock / 32];
+  const std::int64_t begin = blockIdx.x * kChunkRows;
+  const std::int64_t end = begin + kChunkRows < nb ? begin + kChunkRows : nb;
+  double value = 0;
+  double slope = 0;
+  double own_curvature = 0;
+  for (std::int64_t i = begin + threadIdx.x; i < end; i += kBlock) {
+    const double w = rows.weight ? static_cast<const double*>(rows.weight)[i] : 1.;
+    double* at = predictors + i * K;
+    const double offset = rows.offset ? static_cast<const double*>(rows.offset)[i] : 0.;
+    const ExpectedPoint p = expected_point(rows.likelihood, at[0] + offset, variance[i], with_covariance ? at[1] : 0.,
+                                           static_cast<const double*>(rows.response)[i], w, own);
+    at[0] = p.slope;
+    if (with_covariance) at[1] = p.cross;
+    curvature[i] = p.curvature;
+    value += p.value;
+    slope += p.own_slope;
+    own_curvature += p.own_curvature;
+  }
+  const double totals[3] = {block_sum(value, parts), block_sum(slope, parts), block_sum(own_curvature, parts)};
+  if (threadIdx.x < 3) chunk_sums[blockIdx.x * 3 + threadIdx.x] = totals[threadIdx.x];
+}
+
+__global__ void scale_predictors_kernel(double* predictors, std::int64_t K, std::int64_t lead, std::int64_t nb, const double* curvature) {
+  const std::int64_t factors = K - lead;
+  for (std::int64_t e = thread_index(); e < factors * nb; e += thread_count())
+    predictors[e / factors * K + lead + e % factors] *= curvature[e / factors];
+}
+
+__global__ void weighted_squares_kernel(const double* x, std::int64_t stride, std::int64_t cols, std::int64_t nb, const double* weight,
+                                        double* sums) {
+  const std::int64_t j = thread_index();
+  if (j >= cols) return;
+  const std::int64_t begin = nb * blockIdx.y / kSquareChunks;
+  const std::int64_t end = nb * (blockIdx.y + 1) / kSquareChunks;
+  double sum = 0;
+#pragma unroll 8
+  for (std::int64_t i = begin; i < end; ++i) sum += x[i * stride + j] * x[i * stride + j] * weight[i];
+  sums[blockIdx.y * cols + j] = sum;
+}
+
+__global__ void scale_rows_kernel(const double* x, std::int64_t stride, std::int64_t nb, const double* weight, double* to) {
+  for (std::int64_t i = blockIdx.x; i < nb; i += gridDim.x) {
+    const double root = sqrt(weight[i]);
+    for (std::int64_t j = threadIdx.x; j < stride; j += blockDim.x) to[i * stride + j] = root * x[i * stride + j];
+  }
+}
+
+}  // namespace
+
+template <class From, class To>
+void convert(const From* from, std::int64_t count, To* to, cudaStream_t stream) {
+  convert_kernel<<<blocks_for(count), kBlock, 0, stream>>>(from, count, to);
+  check_launch("to convert values");
+}
+template void convert(const signed char*, std::int64_t, float*, cudaStream_t);
+template void convert(const signed char*, std::int64_t, double*, cudaStream_t);
+template void convert(const float*, std::int64_t, double*, cudaStream_t);
+template void convert(const double*, std::int64_t, float*, cudaStream_t);
+
+template <class From>
+void convert_exactly(const From* from, std::int64_t count, signed char* to, int* inexact, cudaStream_t stream) {
+  convert_exactly_kernel<<<blocks_for(count), kBlock, 0, stream>>>(from, count, to, inexact);
+  check_launch("to convert values");
+}
+template void convert_exactly(const float*, std::int64_t, signed char*, int*, cudaStream_t);
+template void convert_exactly(const double*, std::int64_t, signed char*, int*, cudaStream_t);
+
+template <class From>
+void add_to(const From* from, std::int64_t count, double* to, cudaStream_t stream) {
+  add_to_kernel<<<blocks_for(count), kBlock, 0, stream>>>(from, count, to);
+  check_launch("to add up");
+}
+template void add_to(const float*, std::int64_t, double*, cudaStream_t);
+template void add_to(const double*, std::int64_t, double*, cudaStream_t);
+
+template <class Real>
+void residuals(const Observations& rows, Real* predictors, std::int64_t nb, int draws, const Real* precision, const Real* log_scale,
+               double* chunk_sums, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>((nb + kChunkRows - 1) / kChunkRows), static_cast<unsigned>((draws + 31) / 32));
+  residuals_kernel<<<grid, dim3(32, 8), 0, stream>>>(rows, predictors, nb, draws, precision, log_scale, chunk_sums);
+  check_launch("to evaluate likelihoods");
+}
+template void residuals(const Observations&, float*, std::int64_t, int, const float*, const float*, double*, cudaStream_t);
+template void residuals(const Observations&, double*, std::int64_t, int, const double*, const double*, double*, cudaStream_t);
+
+void add_chunks(const double* sums, std::int64_t chunks, std::int64_t count, double* out, cudaStream_t stream) {
+  add_chunks_kernel<<<blocks_for(count), kBlock, 0, stream>>>(sums, chunks, count, out);
+  check_launch("to add up");
+}
+
+void launch_reduce(const double* gradient, const double* sums, int blocks, int draws, std::int64_t stride, std::int64_t columns,
+                   double* out, double* out_sums, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>((columns + 31) / 32), static_cast<unsigned>(draws));
+  reduce_kernel<<<grid, kReduceWarps * 32, 0, stream>>>(gradient, sums, blocks, draws, stride, columns, out, out_sums);
+  check_launch("to add up");
+}
+
+void sparse_predict(const SparseOnDevice& by_rows, std::int64_t rows, const double* coefficients, std::int64_t cols, int draws,
+                    double* predictors, cudaStream_t stream) {
+  sparse_predict_kernel<<<blocks_for(rows * 32), kBlock, 0, stream>>>(by_rows, rows, coefficients, cols, draws, predictors);
+  check_launch("to multiply a sparse design");
+}
+
+void sparse_accumulate(const SparseOnDevice& by_columns, std::int64_t cols, const double* residual, int draws, double* gradient,
+                       cudaStream_t stream) {
+  sparse_accumulate_kernel<<<blocks_for(cols * 32), kBlock, 0, stream>>>(by_columns, cols, residual, draws, gradient);
+  check_launch("to multiply a sparse design");
+}
+
+void densify(const SparseOnDevice& by_rows, std::int64_t first, std::int64_t nb, double* out, std::int64_t stride, cudaStream_t stream) {
+  densify_kernel<<<blocks_for(nb * 32), kBlock, 0, stream>>>(by_rows, first, nb, out, stride);
+  check_launch("to unpack a sparse design");
+}
+
+void variances(const double* predictors, std::int64_t K, std::int64_t lead, const double* x, std::int64_t stride, std::int64_t cols,
+               const double* square, std::int64_t nb, double* variance, cudaStream_t stream) {
+  variances_kernel<<<blocks_for(nb * 32), kBlock, 0, stream>>>(predictors, K, lead, x, stride, cols, square, nb, variance);
+  check_launch("to find variances");
+}
+
+void differentiate(const Observations& rows, OwnMarginal own, bool with_covariance, double* predictors, std::int64_t K, std::int64_t nb,
+                   const double* variance, double* curvature, double* chunk_sums, cudaStream_t stream) {
+  const auto chunks = static_cast<unsigned>((nb + kChunkRows - 1) / kChunkRows);
+  differentiate_kernel<<<chunks, kBlock, 0, stream>>>(rows, own, with_covariance, predictors, K, nb, variance, curvature, chunk_sums);
+  check_launch("to find expectations");
+}
+
+void scale_predictors(double* predictors, std::int64_t K, std::int64_t lead, std::int64_t nb, const double* curvature, cudaStream_t stream) {
+  if (K == lead) return;
+  scale_predictors_kernel<<<blocks_for((K - lead) * nb), kBlock, 0, stream>>>(predictors, K, lead, nb, curvature);
+  check_launch("to scale products");
+}
+
+void weighted_squares(const double* x, std::int64_t stride, std::int64_t cols, std::int64_t nb, const double* weight, double* sums,
+                      cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>((cols + kBlock - 1) / kBlock), static_cast<unsigned>(kSquareChunks));
+  weighted_squares_kernel<<<grid, kBlock, 0, stream>>>(x, stride, cols, nb, weight, sums);
+  check_launch("to add up squares");
+}
+
+void scale_rows(const double* x, std::int64_t stride, std::int64_t nb, const double* weight, double* to, cudaStream_t stream) {
+  scale_rows_kernel<<<blocks_for(nb, 1), kBlock, 0, stream>>>(x, stride, nb, weight, to);
+  check_launch("to scale rows");
+}
+
+}  // namespace magva_cuda

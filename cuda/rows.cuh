@@ -1,0 +1,77 @@
+#pragma once
+// The rows of a regression on the device: sums over them for draws of the coefficients, and under a Gaussian.
+#include <memory>
+#include <string>
+
+#include "design.cuh"
+#include "fused.cuh"
+
+namespace magva_cuda {
+
+class Rows {
+ public:
+  explicit Rows(const magva_cuda_problem& problem);
+  ~Rows();
+
+  void evaluate(const magva_cuda_draws& draws, const magva_cuda_sums& out);
+  void expect(const magva_cuda_gaussian& q, magva_cuda_expectations& out);
+  const std::string& description() const { return description_; }
+
+ private:
+  /// A few draws by the fused kernels, any number of draws by matrix products.
+  template <class Store, class Real>
+  void evaluate_fused(const magva_cuda_draws& draws, const magva_cuda_sums& out);
+  template <class Real>
+  void evaluate_group(const FusedPlan& plan, const magva_cuda_draws& draws, std::int64_t first, std::int64_t count,
+                      const magva_cuda_sums& out);
+  template <class Real>
+  void evaluate_many(const magva_cuda_draws& draws, const magva_cuda_sums& out);
+  template <class Store, class Real>
+  void evaluate_dense(const magva_cuda_draws& draws, const magva_cuda_sums& out);
+  void evaluate_sparse(const magva_cuda_draws& draws, std::int64_t first, std::int64_t count, const magva_cuda_sums& out);
+  template <class Real>
+  const Real* upload_draws(const magva_cuda_draws& draws, std::int64_t first, std::int64_t count, std::int64_t places);
+  /// From gradient_ and sums_ to the host.
+  void fetch_sums(std::int64_t draws);
+  void return_sums(std::int64_t first, std::int64_t count, const magva_cuda_sums& out) const;
+
+  /// A tile's rows as matrix products need them.
+  template <class Real>
+  const Real* tile_as(const void* part, std::int64_t first, std::int64_t count);
+  std::int64_t tile_rows(std::int64_t predictors) const;
+  template <class Real>
+  Observations observations(std::int64_t first) const;
+  void expect_tile(const double* x, std::int64_t first, std::int64_t count, const magva_cuda_gaussian& q, const magva_cuda_expectations& out);
+  void upload_gaussian(const magva_cuda_gaussian& q);
+  void return_expectations(const magva_cuda_gaussian& q, magva_cuda_expectations& out);
+  void describe(const char* name);
+  cublasHandle_t blas();
+
+  DeviceFacts device_{};
+  int likelihood_;
+  cudaStream_t stream_ = nullptr;
+  cublasHandle_t blas_ = nullptr;
+  std::unique_ptr<DesignOnDevice> design_;
+  bool single_;    // arithmetic of draws
+  /// Values of the rows in double precision and, where draws are evaluated so, in single.
+  struct PerRow {
+    Buffer<double> values;
+    Buffer<float> single;
+    void take(const double* from, std::int64_t count, bool single_too, cudaStream_t stream);
+    template <class Real>
+    const Real* from(std::int64_t first) const;
+  };
+  PerRow response_, weight_, offset_;
+  std::string description_;
+
+  HostBuffer<unsigned char> staged_draws_;
+  Buffer<unsigned char> draws_;
+  HostBuffer<double> out_, out_sums_;
+  Buffer<double> block_gradients_, block_sums_;
+
+  Buffer<unsigned char> tile_, predictors_, tile_gradient_;
+  Buffer<double> gradient_, sums_, chunk_sums_;
+  Buffer<double> q_, variance_, curvature_, square_sums_, diagonal_, scaled_, matrix_;
+};
+
+}  // namespace magva_cuda

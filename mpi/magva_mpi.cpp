@@ -1,0 +1,116 @@
+#include "magva_mpi.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::string last_error;
+std::vector<double> parts;  // of all ranks
+
+/// Up to so many values rank 0 adds up alone; beyond, each rank adds up a segment.
+constexpr std::int64_t kFewValues = 8192;
+/// Values, and bytes, of one message: counts are ints.
+constexpr std::int64_t kMostValues = std::int64_t{1} << 24;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
+
+int rank() {
+  int value = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &value);
+  return value;
+}
+int size() {
+  int value = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &value);
+  return value;
+}
+
+const char* sentence(int status) {
+  if (status == MPI_SUCCESS) return nullptr;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(status, text, &length);
+  last_error =
+      "MPI failed to reach another rank (" + std::string(text, static_cast<std::size_t>(length)) + ")";
+  return last_error.c_str();
+}
+
+/// values[i] = sum over ranks of part[r * stride + i], in the order of the ranks.
+void add_in_order(const double* part, std::int64_t stride, std::int64_t count, double* values) {
+  std::copy_n(part, count, values);
+  for (int r = 1; r < size(); ++r)
+    for (std::int64_t i = 0; i < count; ++i) values[i] += part[r * stride + i];
+}
+
+int sum_few(double* values, int count) {
+  if (rank() == 0) parts.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(size()));
+  const int status =
+      MPI_Gather(values, count, MPI_DOUBLE, parts.data(), count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  if (status == MPI_SUCCESS && rank() == 0) add_in_order(parts.data(), count, count, values);
+  return status;
+}
+
+/// Every rank adds up one segment of all ranks' values and sends it to rank 0: twice the values, however many
+/// ranks there are.
+int sum_by_segments(double* values, int count) {
+  const int each = (count + size() - 1) / size();
+  std::vector<double> padded(static_cast<std::size_t>(each) * static_cast<std::size_t>(size()), 0.);
+  std::copy_n(values, count, padded.data());
+  parts.resize(padded.size());
+  int status = MPI_Alltoall(padded.data(), each, MPI_DOUBLE, parts.data(), each, MPI_DOUBLE, MPI_COMM_WORLD);
+  if (status != MPI_SUCCESS) return status;
+  std::vector<double> segment(static_cast<std::size_t>(each));
+  add_in_order(parts.data(), each, each, segment.data());
+  status = MPI_Gather(segment.data(), each, MPI_DOUBLE, padded.data(), each, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  if (status == MPI_SUCCESS && rank() == 0) std::copy_n(padded.data(), count, values);
+  return status;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* magva_mpi_start(int32_t* own_rank, int32_t* ranks) {
+  int started = 0;
+  MPI_Initialized(&started);
+  int provided = 0;
+  if (!started)
+    if (const char* failed = sentence(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided)))
+      return failed;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  *own_rank = rank();
+  *ranks = size();
+  return nullptr;
+}
+
+void magva_mpi_finish(void) {
+  int finished = 0;
+  MPI_Finalized(&finished);
+  if (!finished) MPI_Finalize();
+}
+
+void magva_mpi_abort(void) { MPI_Abort(MPI_COMM_WORLD, 1); }
+
+const char* magva_mpi_broadcast(void* data, int64_t bytes) {
+  for (std::int64_t at = 0; at < bytes; at += kMostBytes) {
+    const auto count = static_cast<int>(std::min(kMostBytes, bytes - at));
+    if (const char* failed =
+            sentence(MPI_Bcast(static_cast<char*>(data) + at, count, MPI_BYTE, 0, MPI_COMM_WORLD)))
+      return failed;
+  }
+  return nullptr;
+}
+
+const char* magva_mpi_sum_to_first(double* values, int64_t count) {
+  for (std::int64_t at = 0; at < count; at += kMostValues) {
+    const auto part = static_cast<int>(std::min(kMostValues, count - at));
+    const int status = part <= kFewValues ? sum_few(values + at, part) : sum_by_segments(values + at, part);
+    if (const char* failed = sentence(status)) return failed;
+  }
+  return nullptr;
+}
+
+}  // extern "C"

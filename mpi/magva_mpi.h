@@ -1,0 +1,24 @@
+/* The interface between the engine and its MPI plug-in, libmagva_mpi.so, which is loaded at run time. Plain C.
+
+   Functions that can fail return null, or a sentence that stays valid until the next call. They are called by one thread. */
+#ifndef MAGVA_MPI_H
+#define MAGVA_MPI_H
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+const char* magva_mpi_start(int32_t* rank, int32_t* size);
+void magva_mpi_finish(void);
+/* Ends all ranks of the job. */
+void magva_mpi_abort(void);
+/* From rank 0 to all. */
+const char* magva_mpi_broadcast(void* data, int64_t bytes);
+/* Sums over the ranks, added in their order, to rank 0; on the others the values are lost. */
+const char* magva_mpi_sum_to_first(double* values, int64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

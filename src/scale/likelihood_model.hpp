@@ -1,0 +1,42 @@
+#pragma once
+// A regression in two parts: the sums over its rows, which may be spread over devices and machines, and the
+// priors, which are added once.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/regression_terms.hpp"
+
+namespace magva::detail {
+
+/// log p(y | beta, own) as a model of its own. Its coordinates are the coefficients and, after them, the
+/// likelihood's own; it has no prior. What it knows about expectations is in these coordinates, too.
+std::unique_ptr<const Model> make_likelihood_model(const Regression& regression);
+
+/// A regression with the priors of `terms`, whose sums over the rows are `rows`'. Takes its start from the
+/// caller: it looks at all rows, which `terms` need not have.
+class RegressionOf final : public Model {
+ public:
+  RegressionOf(const RegressionTerms& terms, std::unique_ptr<const Model> rows, Vector start);
+  ~RegressionOf() override;
+
+  Index dimension() const override;
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                Evaluation& evaluation) const override;
+  std::unique_ptr<Scratch> make_scratch(Index max_draws) const override;
+  const ExpectedLogDensity* expectations() const override;
+  Vector start() const override { return start_; }
+  std::string parameter_name(Index i) const override;
+
+ private:
+  class Expected;
+
+  std::shared_ptr<const Likelihood> likelihood_;
+  std::shared_ptr<const CoefficientPrior> prior_;
+  std::vector<std::string> names_;
+  std::unique_ptr<const Model> rows_;
+  Vector start_;
+  std::unique_ptr<const Expected> expected_;
+};
+
+}  // namespace magva::detail

@@ -1,0 +1,105 @@
+"""The program as the ranks of an MPI job, and what --device cuda says on a machine without a GPU."""
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import DATA, PROGRAM, USAGE, Case
+
+PLUGIN = pathlib.Path(PROGRAM).resolve().parent / "libmagva_mpi.so"
+ALGORITHM1 = ["--rule", "adadelta-stable", "--rank", "2"]
+
+
+@unittest.skipUnless(PLUGIN.exists() and shutil.which("mpirun"), "built without MPI")
+class Ranks(Case):
+    def setUp(self):
+        super().setUp()
+        self.logistic_table(n=400)
+        self.number_table(n=300)
+
+    def command(self, count, *words):
+        launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(count)]
+        return [*launcher, PROGRAM, *map(str, words)]
+
+    def ranks(self, count, *words, codes=(0,)):
+        done = subprocess.run(self.command(count, *words), cwd=self.folder, capture_output=True, text=True, timeout=120,
+                              env=self.environment({"OMPI_MCA_mpi_yield_when_idle": "1"}))
+        self.assertIn(done.returncode, codes, done.stdout + done.stderr)
+        return done
+
+    def test_as_many_ranks_as_one_likes(self):
+        tasks = {"logistic": ["data.csv", "--response", "y"], "linear": ["numbers.csv", "--response", "y"],
+                 "poisson": ["numbers.csv", "--response", "count", "--prior", "horseshoe", *ALGORITHM1, "--iterations", 300]}
+        for name, task in tasks.items():
+            with self.subTest(name):
+                self.succeeds("fit", *task, "--out", "one", codes=(0, 3))
+                one = self.record("one")
+                for count in (2, 4):
+                    done = self.ranks(count, "fit", *task, "--out", "many", codes=(0, 3))
+                    self.assertEqual(done.stdout.count("written to"), 1)
+                    many = self.record("many")
+                    self.assertAlmostEqual(many["elbo"] / one["elbo"], 1, delta=1e-10)
+                    self.assertEqual(many["stopped"], one["stopped"])
+                    self.assertIn(f"spread over {count} ranks", done.stderr + done.stdout)
+
+    def test_repeats_its_bits(self):
+        for out in ("a", "b"):
+            self.ranks(2, "fit", "data.csv", "--response", "y", *ALGORITHM1, "--iterations", 200, "--out", out, codes=(0, 3))
+        self.assertEqual((self.folder / "a/posterior.magva").read_bytes(), (self.folder / "b/posterior.magva").read_bytes())
+
+    def test_design_files(self):
+        self.succeeds("convert", "data.csv", "--response", "y", "--out", "data.magva")
+        self.succeeds("fit", "data.magva", "--out", "one")
+        self.ranks(2, "fit", "data.magva", "--out", "many")
+        self.assertAlmostEqual(self.record("many")["elbo"] / self.record("one")["elbo"], 1, delta=1e-10)
+
+    def test_an_error_is_one_sentence(self):
+        for code, words, part in ((USAGE, ["--response", "y", "--iterations", "0"], "--iterations"), (DATA, ["--response", "nothing"], "nothing"),
+                                  (USAGE, ["--response", "y", "--batch", "10"], "--batch")):
+            done = self.ranks(2, "fit", "data.csv", *words, "--out", "fit", codes=(code,))
+            lines = [line for line in done.stderr.splitlines() if line.startswith("magva: ")]
+            self.assertEqual(len(lines), 1, done.stderr)
+            self.assertIn(part, lines[0])
+            self.assertFalse((self.folder / "fit").exists())
+
+    def test_a_killed_rank_ends_the_job_and_resume_goes_on_to_the_same_bits(self):
+        words = ["--response", "y", *ALGORITHM1, "--iterations", 4000, "--checkpoint", "0.02"]
+        self.ranks(2, "fit", "data.csv", *words, "--out", "whole", codes=(0, 3))
+        generator = random.Random(1)
+        for victim in range(2):
+            out = f"killed{victim}"
+            job = subprocess.Popen(self.command(2, "fit", "data.csv", *words, "--out", out), cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, env=self.environment({"OMPI_MCA_mpi_yield_when_idle": "1"}))
+            self.addCleanup(job.kill)
+            while not (self.folder / out / "checkpoint.magva").exists() and job.poll() is None:
+                time.sleep(.002)
+            time.sleep(.05 * generator.random())
+            children = subprocess.run(["pgrep", "-P", str(job.pid)], capture_output=True, text=True).stdout.split()
+            if len(children) > victim:
+                os.kill(int(children[victim]), signal.SIGKILL)
+            job.communicate(timeout=20)
+            if (self.folder / out / "checkpoint.magva").exists():
+                self.ranks(2, "fit", "--resume", "--out", out, codes=(0, 3))
+            self.assertEqual((self.folder / out / "posterior.magva").read_bytes(), (self.folder / "whole/posterior.magva").read_bytes())
+
+
+class Device(Case):
+    def test_says_what_is_missing(self):
+        self.logistic_table()
+        self.fails(USAGE, "fit", "data.csv", "--response", "y", "--device", "cuda", "--out", "fit", says=["--device cuda"],
+                   env={"MAGVA_CUDA_PLUGIN": "/nowhere/libmagva_cuda.so"})
+        self.assertFalse((self.folder / "fit").exists())
+        self.fails(USAGE, "fit", "data.csv", "--response", "y", "--device", "tpu", says=["--device", "cuda"])
+
+    def test_for_regressions_alone(self):
+        self.number_table()
+        self.fails(USAGE, "fit", "numbers.csv", "--response", "y", "--model", "pspline", "--covariate", "x", "--device", "cuda", says="regression")
+        self.fails(USAGE, "fit", "numbers.csv", "--response", "y", "--batch", "10", "--device", "cuda", says="--batch")
+
+
+if __name__ == "__main__":
+    unittest.main()

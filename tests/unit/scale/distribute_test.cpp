@@ -1,0 +1,206 @@
+// A regression cut into rows and priors, and into shares of its rows, is the same regression.
+#include "magva/distribute.hpp"
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <cstring>
+#include <thread>
+
+#include "magva/error.hpp"
+#include "magva/fit.hpp"
+#include "scale/likelihood_model.hpp"
+#include "unit/model/support.hpp"
+
+namespace magva {
+namespace {
+
+using testing::evaluate;
+using testing::Evaluated;
+using testing::normal_matrix;
+
+/// Ranks that are threads of this process.
+class ThreadRanks {
+ public:
+  explicit ThreadRanks(int size) : size_(size), barrier_(size), values_(static_cast<std::size_t>(size)) {}
+
+  class Rank final : public Communicator {
+   public:
+    Rank(ThreadRanks& all, int rank) : all_(all), rank_(rank) {}
+    int rank() const override { return rank_; }
+    int size() const override { return all_.size_; }
+    void broadcast(void* data, std::size_t bytes) override {
+      if (rank_ == 0) all_.message_ = data;
+      all_.barrier_.arrive_and_wait();
+      if (rank_ != 0) std::memcpy(data, all_.message_, bytes);
+      all_.barrier_.arrive_and_wait();
+    }
+    void sum_to_leader(double* values, Index count) override {
+      all_.values_[static_cast<std::size_t>(rank_)] = values;
+      all_.barrier_.arrive_and_wait();
+      for (int r = 1; rank_ == 0 && r < size(); ++r)
+        for (Index i = 0; i < count; ++i) values[i] += all_.values_[static_cast<std::size_t>(r)][i];
+      all_.barrier_.arrive_and_wait();
+    }
+
+   private:
+    ThreadRanks& all_;
+    int rank_;
+  };
+
+ private:
+  int size_;
+  std::barrier<> barrier_;
+  void* message_ = nullptr;
+  std::vector<double*> values_;
+};
+
+/// Calls work(model) with the model on the rows of so many ranks.
+template <class Work>
+void on_ranks(const Regression& regression, int size, Work&& work) {
+  ThreadRanks ranks(size);
+  std::vector<std::jthread> others;
+  for (int r = 1; r < size; ++r)
+    others.emplace_back([&, r] {
+      ThreadRanks::Rank rank(ranks, r);
+      EXPECT_EQ(distribute(share_of(regression, r, size), rank,
+                           {.start = regression.start(), .device = {}, .threads = 1}),
+                nullptr);
+    });
+  ThreadRanks::Rank leader(ranks, 0);
+  const auto model = distribute(share_of(regression, 0, size), leader,
+                                {.start = regression.start(), .device = {}, .threads = 1});
+  work(*model);
+}
+
+struct Case {
+  std::string name;
+  Regression model;
+};
+
+std::vector<Case> cases() {
+  constexpr Index kRows = 203;
+  constexpr Index kCols = 6;
+  const RowMatrix x = testing::random_design(kRows, kCols, 1);
+  const Vector weights = (normal_matrix(kRows, 1, 2).array().abs() + .1).matrix().col(0);
+  const Vector numbers = normal_matrix(kRows, 1, 3).col(0);
+  const auto data = [&](Vector y, bool weighted) {
+    return RegressionData{Design::own(x), std::move(y), weighted ? weights : Vector(), {}};
+  };
+  std::vector<Case> all;
+  all.push_back({"logistic", logistic_regression(data(testing::zero_one(kRows, 4), false))});
+  all.push_back({"weighted Poisson", poisson_regression(data(testing::counts(kRows, 5), true))});
+  all.push_back({"linear", linear_regression(data(numbers, true))});
+  all.push_back({"known noise", linear_regression(data(numbers, false), NormalPriorOptions{},
+                                                  {.noise_sd = .5, .sigma_prior_scale = {}})});
+  all.push_back({"centred horseshoe",
+                 linear_regression(data(numbers, false),
+                                   HorseshoeOptions{.form = HorseshoeForm::centred, .start_log_tau = {}})});
+  all.push_back({"non-centred horseshoe",
+                 logistic_regression(data(testing::zero_one(kRows, 6), false), HorseshoeOptions{})});
+  all.push_back(
+      {"sparse",
+       logistic_regression({Design::own(testing::to_sparse(x)), testing::zero_one(kRows, 7), weights, {}})});
+  return all;
+}
+
+void expect_same(const Model& a, const Model& b) {
+  ASSERT_EQ(a.dimension(), b.dimension());
+  EXPECT_EQ(a.start(), b.start());
+  for (Index i = 0; i < b.dimension(); ++i) EXPECT_EQ(a.parameter_name(i), b.parameter_name(i));
+  for (const Index draws : {1, 5}) {
+    const Matrix theta = normal_matrix(b.dimension(), draws, 11, .3);
+    const Evaluated x = evaluate(a, theta);
+    const Evaluated y = evaluate(b, theta);
+    EXPECT_LT((x.log_density - y.log_density).cwiseAbs().maxCoeff(),
+              1e-12 * y.log_density.cwiseAbs().maxCoeff());
+    EXPECT_LT((x.gradient - y.gradient).cwiseAbs().maxCoeff(), 1e-12 * y.gradient.cwiseAbs().maxCoeff());
+  }
+}
+
+struct Expected {
+  double value, dense_value;
+  Vector gradient, dense_gradient;
+  CurvatureProducts products;
+  Matrix curvature;
+};
+
+Expected expect(const Model& model, const GaussianView& q) {
+  Workers workers(1);
+  const auto scratch = model.expectations()->make_scratch(q.factors.cols());
+  Evaluation evaluation{*scratch, workers};
+  Expected out{0, 0, Vector(model.dimension()), Vector(model.dimension()), {}, {}};
+  out.value = model.expectations()->expect(q, out.gradient, out.products, evaluation);
+  out.dense_value = model.expectations()->expect(q, out.dense_gradient, out.curvature, evaluation);
+  return out;
+}
+
+void expect_same_expectations(const Model& a, const Model& b) {
+  ASSERT_EQ(a.expectations() == nullptr, b.expectations() == nullptr);
+  if (b.expectations() == nullptr) return;
+  EXPECT_EQ(a.expectations()->log_concave(), b.expectations()->log_concave());
+  EXPECT_EQ(a.expectations()->terms(), b.expectations()->terms());
+  const Index m = b.dimension();
+  const Vector mean = normal_matrix(m, 1, 12, .3).col(0);
+  const Matrix factors = normal_matrix(m, 3, 13, .2);
+  const Vector residual = normal_matrix(m, 1, 14, .2).cwiseAbs().col(0);
+  for (const Vector& sd : {residual, Vector()}) {
+    const Expected x = expect(a, {mean, factors, sd});
+    const Expected y = expect(b, {mean, factors, sd});
+    const auto close = [](const auto& p, const auto& q) {
+      EXPECT_LT((p - q).cwiseAbs().maxCoeff(), 1e-12 * (1 + q.cwiseAbs().maxCoeff()));
+    };
+    EXPECT_NEAR(x.value, y.value, 1e-12 * std::abs(y.value));
+    EXPECT_NEAR(x.dense_value, y.dense_value, 1e-12 * std::abs(y.dense_value));
+    close(x.gradient, y.gradient);
+    close(x.dense_gradient, y.dense_gradient);
+    close(x.products.times_factors, y.products.times_factors);
+    close(x.products.diagonal, y.products.diagonal);
+    close(x.curvature, y.curvature);
+  }
+}
+
+TEST(Distribute, RowsAndPriorsMakeTheRegression) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const detail::RegressionTerms terms = c.model.terms();
+    const detail::RegressionOf whole(terms, detail::make_likelihood_model(c.model), c.model.start());
+    expect_same(whole, c.model);
+    expect_same_expectations(whole, c.model);
+  }
+}
+
+TEST(Distribute, SharesMakeTheRegression) {
+  for (const Case& c : cases())
+    for (const int size : {1, 3}) {
+      SCOPED_TRACE(c.name);
+      on_ranks(c.model, size, [&](const Model& model) {
+        expect_same(model, c.model);
+        expect_same_expectations(model, c.model);
+      });
+    }
+}
+
+TEST(Distribute, FitsToTheSameElboAndRepeatsItsBits) {
+  const Regression model = std::move(cases().front().model);
+  FitOptions options;
+  options.rank = 2;
+  const FitResult alone = fit(model, options);
+  std::vector<FitResult> results;
+  for (const int size : {2, 4, 4})
+    on_ranks(model, size, [&](const Model& distributed) { results.push_back(fit(distributed, options)); });
+  for (const FitResult& result : results) {
+    EXPECT_NEAR(result.elbo, alone.elbo, 1e-10 * std::abs(alone.elbo));
+    EXPECT_EQ(result.stopped, alone.stopped);
+  }
+  EXPECT_EQ(results[1].elbo, results[2].elbo);
+  EXPECT_EQ(results[1].posterior.mean(), results[2].posterior.mean());
+}
+
+TEST(Distribute, EveryRankNeedsARow) {
+  const Regression model = std::move(cases().front().model);
+  EXPECT_THROW(share_of(model, 0, 1000), UsageError);
+}
+
+}  // namespace
+}  // namespace magva
