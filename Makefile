@@ -1,7 +1,7 @@
 # The front door. Each target installs the Debian packages that are missing, configures and builds.
 JOBS ?= $(shell nproc)
 
-.PHONY: build demo test test-sanitize test-sanitize-all test-tsan test-clang test-isa test-aarch64 package test-package lint check-format format bench build-gpu test-gpu bench-gpu fuzz clean
+.PHONY: build demo test wheel test-wheel docs test-sanitize test-sanitize-all test-tsan test-clang test-isa test-aarch64 package test-package lint check-format format bench build-gpu test-gpu bench-gpu fuzz clean
 build:
 	@scripts/setup build
 	@cmake --preset release -DMAGVA_TESTS=OFF -DMAGVA_QUICK=ON >/dev/null
@@ -78,6 +78,22 @@ package:
 test-package: package
 	@scripts/setup qemu bare
 	scripts/test-package build-package/magva_*.deb
+
+# A source distribution and a wheel for manylinux in dist/, and the wheel in a fresh virtual environment.
+wheel:
+	@scripts/setup build test
+	@scripts/python-venv build/venv
+	scripts/wheel build/venv dist
+
+test-wheel: wheel
+	scripts/test-wheel dist
+
+# The documentation's site in site/, looked at in a browser. Nothing is fetched while it is built or read.
+docs:
+	@scripts/setup docs
+	@scripts/python-venv build-docs/venv docs/requirements.txt
+	build-docs/venv/bin/mkdocs build --strict --quiet
+	scripts/check-docs site
 
 lint:
 	@scripts/setup build test clang

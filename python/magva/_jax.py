@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,7 +18,8 @@ from ._watch import Callback
 
 __all__ = ["JaxFunction", "double_precision", "fit_flat", "fit_jax"]
 
-_SMALLEST_BATCH = 8
+_SIZES = (1, 16, 64, 256)  # of batches that are compiled for functions that cost little
+_COSTLY = 2e-3  # seconds in a call of a function that costs more than what fills up its batch may add
 
 
 def double_precision() -> Any:
@@ -32,28 +34,48 @@ def double_precision() -> Any:
 class JaxFunction:
     """A function of one theta, mapped over draws in one compiled call a batch.
 
-    Batches are filled up to a power of two, so that few sizes are compiled.
+    Compiling takes longer than many calls: batches are filled up to one of few sizes, or to a power of two if the function is costly.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         import jax
 
         self._compiled = jax.jit(jax.vmap(function))
+        self._seconds: dict[int, list[float]] = {}  # of calls, by size; the first one compiles
+        self._costly = False
+
+    def _size(self, count: int) -> int:
+        if self._costly:
+            return 1 << (count - 1).bit_length()
+        return next(size for size in _SIZES if size >= count)
+
+    def _batch(self, theta: Array) -> Any:
+        import jax
+
+        count = len(theta)
+        size = self._size(count)
+        if size > count:
+            theta = np.concatenate([theta, np.broadcast_to(theta[-1], (size - count, theta.shape[1]))])
+        begin = time.perf_counter()
+        with double_precision():
+            answer = jax.tree_util.tree_map(lambda leaf: np.asarray(leaf)[:count], self._compiled(theta))
+        self._look_at_time(size, time.perf_counter() - begin)
+        return answer
+
+    def _look_at_time(self, size: int, seconds: float) -> None:
+        """On a busy machine any call may take long: the shortest of a few tells."""
+        times = self._seconds.setdefault(size, [])
+        if len(times) < 5:
+            times.append(seconds)
+            self._costly = self._costly or (len(times) == 5 and min(times[1:]) > _COSTLY)
 
     def __call__(self, theta: Array) -> Any:
         """Of draws (S, m): the results with a leading axis of S, as NumPy arrays."""
         import jax
 
-        count = len(theta)
-        size = 1 if count == 1 else max(_SMALLEST_BATCH, 1 << (count - 1).bit_length())
-        if size > count:
-            filled = np.empty((size, theta.shape[1]))
-            filled[:count] = theta
-            filled[count:] = theta[-1]
-            theta = filled
-        with double_precision():
-            answer = self._compiled(theta)
-        return jax.tree_util.tree_map(lambda leaf: np.asarray(leaf)[:count], answer)
+        most = _SIZES[-1]
+        parts = [self._batch(theta[first : first + most]) for first in range(0, len(theta), most)]
+        return parts[0] if len(parts) == 1 else jax.tree_util.tree_map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
 class JaxDensity:
