@@ -115,7 +115,8 @@ struct MixedResample {
   double khat;
 };
 
-/// Pareto smoothed importance resampling from a t distribution with the Gaussian's location and scale.
+/// Pareto smoothed importance resampling from a t distribution with the Gaussian's location and scale, which
+/// moves to where the weights are if k-hat is high.
 MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior, Index draws,
                              std::uint64_t seed, int threads = 0);
 

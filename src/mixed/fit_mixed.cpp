@@ -2,8 +2,11 @@
 // has brought nearer to the posterior, whose standard deviations have skewed distributions.
 #include <fmt/format.h>
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "assess/pareto.hpp"
 #include "core/evaluator.hpp"
@@ -17,7 +20,11 @@ namespace {
 
 /// Draws are proposed from a t distribution with the Gaussian's mean and scale, so that weights stay bounded
 /// where the posterior has heavier tails than a Gaussian, as that of a log sd near zero has.
-constexpr int kDegreesOfFreedom = 7;
+constexpr int kDegreesOfFreedom = 5;
+/// While k-hat is above kGoodKhat, proposals move to where the weights of the last round are: at most so many
+/// rounds.
+constexpr int kRounds = 3;
+constexpr double kGoodKhat = .5;
 /// Proposals per draw returned, if the model is cheap; and what else limits them.
 constexpr Index kProposalsPerDraw = 4;
 constexpr double kMostWork = 1e10;
@@ -74,6 +81,18 @@ std::vector<Index> resample(const Vector& log_weights, Index count, std::uint64_
   return chosen;
 }
 
+// The mean and covariance that weights give, from which the next round proposes; nothing if they rest on too
+// few draws.
+std::optional<Gaussian> weighted_gaussian(const Matrix& theta, const SmoothedWeights& weights) {
+  if (weights.effective < 10 * static_cast<double>(theta.rows())) return std::nullopt;
+  const Vector share = weights.log_weights.array().exp();
+  const Vector mean = theta * share;
+  const Matrix centred = theta.colwise() - mean;
+  const Eigen::LLT<Matrix> llt(centred * share.asDiagonal() * centred.transpose());
+  if (llt.info() != Eigen::Success) return std::nullopt;
+  return Gaussian::dense(mean, llt.matrixL());
+}
+
 Index proposal_count(const MixedModel& model, Index draws) {
   const auto affordable = static_cast<Index>(std::min(kMostWork / model.work(), 1e9));
   return std::clamp(affordable, std::min(kFewestProposals, kProposalsPerDraw * draws),
@@ -91,15 +110,25 @@ FitOptions mixed_fit_options(const MixedModel& model, FitOptions options) {
 
 MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior, Index draws,
                              std::uint64_t seed, int threads) {
-  const Proposals proposals = propose(posterior, proposal_count(model, draws), seed);
-  Vector log_weights = log_densities(model.model(), proposals.theta, threads) - proposals.log_density;
-  for (Index s = 0; s < log_weights.size(); ++s)
-    if (!std::isfinite(log_weights(s))) log_weights(s) = -std::numeric_limits<double>::infinity();
-  if (!(log_weights.maxCoeff() > -std::numeric_limits<double>::infinity()))
-    return {posterior.draws(draws, seed), false, std::numeric_limits<double>::infinity()};
-  const SmoothedWeights weights = smooth_weights(log_weights);
-  if (!(weights.khat <= kDoubtfulKhat)) return {posterior.draws(draws, seed), false, weights.khat};
-  return {proposals.theta(Eigen::all, resample(weights.log_weights, draws, seed)), true, weights.khat};
+  Gaussian centre = posterior;
+  double khat = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < kRounds; ++round) {
+    const Proposals proposals =
+        propose(centre, proposal_count(model, draws), seed + static_cast<std::uint64_t>(round));
+    Vector log_weights = log_densities(model.model(), proposals.theta, threads) - proposals.log_density;
+    for (double& weight : log_weights)
+      if (!std::isfinite(weight)) weight = -std::numeric_limits<double>::infinity();
+    if (!(log_weights.maxCoeff() > -std::numeric_limits<double>::infinity())) break;
+    const SmoothedWeights weights = smooth_weights(log_weights);
+    khat = weights.khat;
+    const bool last = round + 1 == kRounds;
+    if (khat <= (last ? kDoubtfulKhat : kGoodKhat))
+      return {proposals.theta(Eigen::all, resample(weights.log_weights, draws, seed)), true, khat};
+    const std::optional<Gaussian> moved = weighted_gaussian(proposals.theta, weights);
+    if (!moved) break;
+    centre = *moved;
+  }
+  return {posterior.draws(draws, seed), false, khat};
 }
 
 FitResult fit_groups(const MixedModel& model, const FitOptions& options,
