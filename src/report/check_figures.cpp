@@ -69,11 +69,12 @@ Panel histogram_panel(const results::StoredCheck& stored) {
       observed.y.push_back(h.observed(b));
     }
   Panel panel{.name = "predictive",
-              .title = "Responses, and those that the model simulates",
+              .title = "Observed and simulated responses",
               .x_label = stored.response_name,
               .y_label = "rows",
               .description = "Histogram of the responses beside those of data sets that the model simulates.",
-              .series = {band, simulated, observed}};
+              .series = {band, simulated, observed},
+              .x_range = Range{h.edges(0), h.edges(h.edges.size() - 1)}};
   panel.key_below = true;
   panel.width = 420;
   panel.height = 320;
