@@ -1,11 +1,15 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "commands/commands.hpp"
@@ -16,6 +20,7 @@
 #include "magva/version.hpp"
 #include "options/help.hpp"
 #include "options/parse.hpp"
+#include "results/text.hpp"
 #include "terminal/terminal.hpp"
 
 namespace {
@@ -33,7 +38,7 @@ int run_command(const options::Command& command, const std::vector<std::string>&
 int run_program(const std::vector<std::string>& words) {
   const options::Program& program = commands::program();
   if (words.empty()) {
-    std::fputs(options::program_help(program, terminal::width(stderr)).c_str(), stderr);
+    terminal::say(options::program_help(program, terminal::width(stderr)));
     return kUsage;
   }
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
@@ -48,36 +53,67 @@ int run_program(const std::vector<std::string>& words) {
   return run_command(options::find_command(program, words[0]), {words.begin() + 1, words.end()});
 }
 
-int fail(ExitCode code, const std::string& sentence) {
+/// One sentence on one line. Never throws: there may be no memory, and nobody who reads it.
+int fail(ExitCode code, std::initializer_list<const char*> message) noexcept {
   if (rank_in_job() > 0) return code;  // the leading rank says it
-  std::string line = sentence;
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  fmt::print(stderr, "magva: {}\n", line);
+  terminal::say("magva: ");
+  for (const char* part : message) {
+    try {
+      std::string line = part;
+      std::replace(line.begin(), line.end(), '\n', ' ');
+      terminal::say(results::printable(line));
+    } catch (...) {
+      terminal::say("(no memory is left to say it)");
+    }
+  }
+  terminal::say("\n");
   return code;
+}
+
+int fail_by_bug(const char* what) noexcept {
+  return fail(kBug, {"this is a bug in magva ", version(), ": ", what,
+                     "; please report it with the command that led here"});
+}
+
+[[noreturn]] void last_resort() noexcept {
+  ::_exit(fail_by_bug("it came to an end that nobody has foreseen"));
+}
+
+/// A closed standard stream would be the next file that is opened, and messages would be written into that.
+void occupy_standard_streams() noexcept {
+  int descriptor = 0;
+  do {
+    descriptor = ::open("/dev/null", O_RDONLY);  // so that writing to it fails, and is noticed
+  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+  if (descriptor > STDERR_FILENO) ::close(descriptor);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_terminate(last_resort);
+  occupy_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file too large becomes a failed write, which is reported
   try {
     const int code = run_program({argv + 1, argv + argc});
     terminal::flush_output();
     return code;
   } catch (const formula::FormulaError& error) {
-    fmt::print(stderr, "{}\n", error.pointer());
-    return fail(kUsage, error.what());
+    terminal::say(error.pointer() + '\n');
+    return fail(kUsage, {error.what()});
   } catch (const UsageError& error) {
-    return fail(kUsage, error.what());
+    return fail(kUsage, {error.what()});
   } catch (const DataError& error) {
-    return fail(kData, error.what());
+    return fail(kData, {error.what()});
   } catch (const IoError& error) {
-    return fail(kIo, error.what());
+    return fail(kIo, {error.what()});
   } catch (const std::bad_alloc&) {
-    return fail(kData, "the data or the model need more memory than this machine has");
+    return fail(kData, {"the data or the model need more memory than this machine has"});
+  } catch (const std::system_error& error) {  // also of file systems
+    return fail(kIo, {error.what()});
   } catch (const std::exception& error) {
-    return fail(kBug,
-                fmt::format("this is a bug in magva {}: {}; please report it with the command that led here",
-                            version(), error.what()));
+    return fail_by_bug(error.what());
+  } catch (...) {
+    return fail_by_bug("something was thrown that is no error");
   }
 }

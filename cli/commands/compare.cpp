@@ -12,6 +12,7 @@
 #include "magva/stored_check.hpp"
 #include "options/option_spec.hpp"
 #include "options/values.hpp"
+#include "results/text.hpp"
 
 namespace magva::commands {
 
@@ -47,6 +48,18 @@ void print_ranking(const std::vector<results::RankedModel>& ranked) {
                                    : "The data do not tell which predicts new rows better.");
 }
 
+/// A coefficient of a standardised column is per sd of that column.
+void check_same_scale(const StoredFit& a, const StoredFit& b) {
+  const auto standardised = [](const StoredFit& fit) {
+    return fit.record.options.value("standardise", false);
+  };
+  if (standardised(a) != standardised(b))
+    throw DataError(fmt::format(
+        "the columns of '{}' are standardised and those of '{}' are not, so that coefficients of "
+        "the same name have different units: fit both with --standardise, or both without",
+        (standardised(a) ? a : b).folder.path().string(), (standardised(a) ? b : a).folder.path().string()));
+}
+
 void print_elbo(const StoredFit& a, const StoredFit& b) {
   if (a.record.data.sha256 != b.record.data.sha256)
     fmt::print("the fits are of different data: their ELBOs cannot be compared\n");
@@ -71,7 +84,7 @@ std::vector<Difference> differences(const StoredFit& a, const StoredFit& b) {
   const Vector sd_b = b.posterior.sd();
   std::vector<Difference> all;
   for (Index i = 0; i < a.posterior.dimension(); ++i)
-    all.push_back({a.names[static_cast<std::size_t>(i)],
+    all.push_back({results::printable(a.names[static_cast<std::size_t>(i)]),
                    (b.posterior.mean()(i) - a.posterior.mean()(i)) / sd_a(i), sd_b(i) / sd_a(i)});
   return all;
 }
@@ -109,6 +122,7 @@ int run_compare(const options::Values& values) {
     if (check_a && check_b) return kOk;
     throw DataError(difference + " and cannot be compared: at least one has no leave-one-out check");
   }
+  check_same_scale(a, b);
   const auto top = static_cast<std::size_t>(values.integer("top"));
   print_elbo(a, b);
   fmt::print("KL(first || second)  {:.4g}\n", kl_divergence(a.posterior, b.posterior));

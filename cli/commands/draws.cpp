@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <iostream>
 #include <limits>
 
 #include "commands/commands.hpp"
+#include "commands/outputs.hpp"
 #include "commands/sources.hpp"
 #include "core/atomic_file.hpp"
 #include "exit_codes.hpp"
@@ -22,10 +22,25 @@ using options::Values;
 using results::Draws;
 using results::StoredFit;
 
+bool is_stan_fit(const StoredFit& fit) {
+  return !fit.record.arguments.empty() && source::is_stan_file(fit.record.arguments[0]);
+}
+
+/// A Stan model is code, and the folder may be a stranger's: what it names is not run unless the user names
+/// it too.
+std::string stan_model(const StoredFit& fit, const Values& values) {
+  if (values.given("stan-model")) return values.text("stan-model");
+  throw UsageError(
+      fmt::format("draws of this fit need its Stan model, which is code that will be run: if you trust it, "
+                  "name it with --stan-model {}",
+                  fit.record.arguments[0]));
+}
+
 /// The model with its data, which must be those of the fit.
 source::ModelSource source_of(const StoredFit& fit, const Values& values) {
   Values fit_values = recorded_values(fit.record);
   if (values.given("data-file")) fit_values.arguments = {values.text("data-file")};
+  if (is_stan_fit(fit)) fit_values.arguments = {stan_model(fit, values)};
   if (fit_values.arguments == std::vector<std::string>{"-"})
     throw UsageError(
         "the fit read its data from standard input: log densities need them again, name them with "
@@ -37,6 +52,10 @@ source::ModelSource source_of(const StoredFit& fit, const Values& values) {
   return source;
 }
 
+std::shared_ptr<const source::Reporter> reporter_of(const StoredFit& fit, const Values& values) {
+  return is_stan_fit(fit) ? source_of(fit, values).reporter : make_reporter(fit);
+}
+
 Matrix draw_theta(const StoredFit& fit, const std::optional<source::ModelSource>& source,
                   const Values& values, std::uint64_t seed) {
   const Index count = values.integer("number");
@@ -46,13 +65,9 @@ Matrix draw_theta(const StoredFit& fit, const std::optional<source::ModelSource>
 
 void write(const Draws& draws, const StoredFit& fit, const Values& values, std::uint64_t seed) {
   const std::string format = values.text("format");
-  if (format == "csv") {
-    if (values.given("out"))
-      io::write_text(values.text("out"), [&](std::ostream& out) { results::write_csv(out, draws); });
-    else
-      results::write_csv(std::cout, draws);
-    return;
-  }
+  if (format == "csv")
+    return io::write_text(values.given("out") ? values.text("out") : "-",
+                          [&](std::ostream& out) { results::write_csv(out, draws); });
   const results::Origin origin{fit.record.model, seed, fit.record.family};
   if (format == "cmdstan-csv") {
     results::write_cmdstan_csv(values.text("out"), draws, origin);
@@ -61,18 +76,31 @@ void write(const Draws& draws, const StoredFit& fit, const Values& values, std::
   results::write_netcdf(values.text("out"), draws, origin);
 }
 
+void check_output(const Values& values, const results::FitRecord& fit) {
+  std::vector<std::string> names;
+  for (const auto& parameter : fit.parameters) names.push_back(parameter.name);
+  const std::string format = values.text("format");
+  output_rule(values, fit)
+      .check("--out", values.text("out"),
+             format == "csv"           ? results::OutputKind::kDrawsCsv
+             : format == "cmdstan-csv" ? results::OutputKind::kCmdstanCsv
+                                       : results::OutputKind::kNetcdf,
+             names);
+}
+
 int run_draws(const Values& values) {
   const bool plain = values.text("format") == "csv";
   if (!plain && !values.given("out"))
     throw UsageError(fmt::format("--format {} writes a file: name it with --out", values.text("format")));
   const StoredFit fit = results::load_fit(values.arguments.at(0));
+  if (values.given("out")) check_output(values, fit.record);
   const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
   const bool densities = values.flag("log-density") || !plain;
   std::optional<source::ModelSource> source;
   if (densities || values.flag("resample")) source = source_of(fit, values);
   const Matrix theta = draw_theta(fit, source, values, seed);
   const Draws draws = densities ? results::take_draws(*source, fit.posterior, theta, seed)
-                                : results::take_draws(*make_reporter(fit), theta, seed);
+                                : results::take_draws(*reporter_of(fit, values), theta, seed);
   write(draws, fit, values, seed);
   return kOk;
 }
@@ -111,6 +139,11 @@ std::vector<options::OptionGroup> draws_option_groups() {
          .value = "FILE",
          .standard = "",
          .help = "where the data of the fit are now",
+         .kind = ValueKind::file},
+        {.name = "stan-model",
+         .value = "FILE",
+         .standard = "",
+         .help = "of a fit of a Stan model: the program or library, which is code and will be run",
          .kind = ValueKind::file}}},
       {"Output",
        {{.name = "format",
@@ -123,7 +156,8 @@ std::vector<options::OptionGroup> draws_option_groups() {
          .value = "FILE",
          .standard = "",
          .help = "write here instead of to standard output",
-         .kind = ValueKind::file}}}};
+         .kind = ValueKind::file},
+        force_option()}}};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "commands/commands.hpp"
 #include "commands/fit_options.hpp"
+#include "commands/outputs.hpp"
 #include "commands/ranks.hpp"
 #include "commands/sources.hpp"
 #include "exit_codes.hpp"
@@ -13,6 +14,8 @@
 #include "magva/error.hpp"
 #include "magva/fit_folder.hpp"
 #include "results/text.hpp"
+#include "results/unfinished_fit.hpp"
+#include "table/byte_source.hpp"
 #include "terminal/terminal.hpp"
 
 namespace magva::commands {
@@ -23,9 +26,10 @@ using fitting::FitOutcome;
 using options::Values;
 using results::FitFolder;
 using results::FitRecord;
+using results::UnfinishedFit;
 
 /// Options that say how to run and where to write, not what to fit.
-const std::vector<std::string> kNotRecorded = {"out", "resume", "config", "quiet", "save-design"};
+const std::vector<std::string> kNotRecorded = {"out", "resume", "config", "quiet", "save-design", "force"};
 /// Options that may change when a fit is resumed.
 const std::vector<std::string> kMayChange = {"threads", "device", "time-limit", "checkpoint"};
 
@@ -49,11 +53,23 @@ std::vector<std::string> recorded_arguments(const Values& values) {
   return all;
 }
 
+std::uint64_t seed_of(const Values& values) { return static_cast<std::uint64_t>(values.integer("seed")); }
+
 std::filesystem::path out_folder(const Values& values) {
   if (values.given("out")) return values.text("out");
   if (values.arguments.empty() || values.arguments[0] == "-")
     throw UsageError("no folder is named for the results: choose one with --out");
   return std::filesystem::path(values.arguments[0]).stem().string() + ".fit";
+}
+
+/// A Stan model is code: it is run if the user names it, not because a folder does.
+void check_stan_model_named(const Values& values, const FitRecord& record) {
+  if (record.arguments.empty() || !source::is_stan_file(record.arguments[0]) || !values.arguments.empty())
+    return;
+  throw UsageError(fmt::format(
+      "to go on with this fit is to run its Stan model, which is code: if you trust it, name it, as in magva "
+      "fit {} --resume",
+      record.arguments[0]));
 }
 
 /// Takes the options of the interrupted fit; those given now must be the same.
@@ -63,6 +79,7 @@ void take_recorded(Values& values, const FitRecord& record, const FitFolder& fol
   if (finished)
     throw UsageError(fmt::format("there is nothing to resume in '{}': that fit has ended ({})",
                                  folder.path().string(), record.stopped));
+  check_stan_model_named(values, record);
   std::vector<std::string> different;
   const auto now = recorded_options(values);
   for (const auto& [name, value] : record.options.items()) {
@@ -91,17 +108,18 @@ FitRecord new_record(const Values& values, const source::ModelSource& source) {
   return record;
 }
 
-void say_result(const FitRecord& record, const FitFolder& folder) {
+void say_result(const FitRecord& record, const Values& values) {
+  const std::string folder = out_folder(values).string();
   fmt::print("{}: ELBO {} (standard error {:.2g}), rank {}, {} iterations, {:.1f} s\n", record.stopped,
              results::elbo_text(record.elbo.value_or(std::nan("")), 2), record.elbo_se.value_or(std::nan("")),
              record.rank, record.iterations, record.seconds);
-  fmt::print("written to {}; see it with: magva summary {}\n", folder.path().string(),
-             folder.path().string());
+  fmt::print("written to {}; see it with: magva summary {}\n", folder, folder);
 }
 
 void say_warnings(const FitRecord& record) {
   for (const auto& warning : record.warnings)
-    fmt::print(stderr, "{} {}\n", terminal::warning_colour(stderr, "warning:"), warning);
+    terminal::say(
+        fmt::format("{} {}\n", terminal::warning_colour(stderr, "warning:"), results::printable(warning)));
 }
 
 /// The model's own account of what went wrong goes with an error about its values.
@@ -118,34 +136,101 @@ FitOutcome run_fit(const fitting::FitTask& task) {
   }
 }
 
-int finish(const Values& values, const source::ModelSource& source, const FitFolder& folder, FitRecord record,
-           const FitOutcome& outcome) {
-  const FitResult& result = outcome.result;
-  const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
-  results::complete_record(record, source, result, seed);
-  results::store_fit(folder, record, result.posterior, source, outcome.trace);
-  const bool can_go_on =
-      result.stopped == StopReason::kInterrupted || result.stopped == StopReason::kTimeLimit;
-  if (!can_go_on) std::filesystem::remove(folder.checkpoint());
-  if (!values.flag("quiet")) say_result(record, folder);
+/// What ties a checkpoint to its fit: the data and all options that the result depends on.
+std::string identity(const FitRecord& record) {
+  results::Json what = {
+      {"arguments", record.arguments}, {"options", record.options}, {"data", record.data.sha256}};
+  for (const auto& option : kMayChange) what["options"].erase(option);
+  return table::sha256_of_text(what.dump(-1, ' ', false, results::Json::error_handler_t::replace));
+}
+
+/// A fit that was stopped early before, went on from there and was stopped early again may be worse: noise,
+/// or less time. The better one stays in its place, and what was just done waits for the next --resume.
+bool is_worse_than_before(const FitRecord& now, const FitFolder& place) {
+  try {
+    const FitRecord before = results::load_record(place.record());
+    return identity(before) == identity(now) && before.elbo && !(now.elbo && *now.elbo >= *before.elbo);
+  } catch (const Error&) {  // there is none, or none that can be read
+    return false;
+  }
+}
+
+void say_how_to_go_on(const FitFolder& place) {
+  terminal::say_line(fmt::format("go on with: magva fit --resume --out {}", place.path().string()));
+}
+
+int keep_earlier(const FitRecord& record, const FitFolder& place) {
+  terminal::say_line(
+      fmt::format("this run ended at ELBO {}, below that of the fit in {}, which stays as it is",
+                  results::elbo_text(record.elbo.value_or(std::nan("")), 2), place.path().string()));
+  say_how_to_go_on(place);
+  return kNotTrusted;
+}
+
+bool stopped_early(const FitResult& result) {
+  return result.stopped == StopReason::kInterrupted || result.stopped == StopReason::kTimeLimit;
+}
+
+/// Puts a fit whose files are all written in its place.
+int put_in_place(const Values& values, UnfinishedFit& fit, const FitRecord& record) {
+  fit.install();
+  if (!values.flag("quiet")) say_result(record, values);
   say_warnings(record);
-  if (folder.has_checkpoint() && !values.flag("quiet"))
-    fmt::print(stderr, "go on with: magva fit --resume --out {}\n", folder.path().string());
   return record.trusted.value_or(false) ? kOk : kNotTrusted;
 }
 
-int run_resumed(Values values, Ranks& ranks) {
-  const FitFolder folder = FitFolder::create(FitFolder::open(out_folder(values)).path());
-  FitRecord record = results::load_record(folder.record());
-  take_recorded(values, record, folder);
+int finish(const Values& values, const source::ModelSource& source, UnfinishedFit& fit,
+           const FitRecord& record, const FitOutcome& outcome) {
+  const bool can_go_on = stopped_early(outcome.result);
+  results::store_fit(fit.folder(), record, outcome.result.posterior, source, outcome.trace);
+  if (!can_go_on) std::filesystem::remove(fit.folder().checkpoint());
+  const int code = put_in_place(values, fit, record);
+  if (can_go_on && !values.flag("quiet")) say_how_to_go_on(fit.destination());
+  return code;
+}
+
+/// Runs `work`; if it fails before anything worth keeping was written, all is as it was.
+template <class Work>
+auto or_discard(UnfinishedFit& fit, Work work) {
+  try {
+    return work();
+  } catch (...) {
+    const FitFolder& written = fit.folder();
+    if (!written.has_checkpoint() && !std::filesystem::exists(written.posterior())) fit.discard();
+    throw;
+  }
+}
+
+int go_on(Values values, Ranks& ranks, UnfinishedFit& fit, const FitRecord& earlier, const FitFolder& from) {
+  take_recorded(values, earlier, from);
   const source::ModelSource source = ranks.make_source(values);
-  check_data_unchanged(source.data, record.data);
+  check_data_unchanged(source.data, earlier.data);
+  FitRecord record = new_record(values, source);
+  if (from.path() != fit.folder().path()) fit.start_from(from);
+  results::save(record, fit.folder().record());
   const auto progress = fitting::make_progress(values.flag("quiet"));
-  const bool from_checkpoint = folder.has_checkpoint();
+  const bool from_checkpoint = fit.folder().has_checkpoint();
   progress->say(from_checkpoint ? "going on from the last checkpoint"
                                 : "there is no checkpoint: starting again");
-  return finish(values, source, folder, new_record(values, source),
-                run_fit({source, values, folder, *progress, from_checkpoint}));
+  const FitOutcome outcome =
+      run_fit({source, values, fit.folder(), *progress, identity(record), from_checkpoint});
+  results::complete_record(record, source, outcome.result, seed_of(values));
+  if (stopped_early(outcome.result) && is_worse_than_before(record, fit.destination()))
+    return keep_earlier(record, fit.destination());
+  return finish(values, source, fit, record, outcome);
+}
+
+int run_resumed(const Values& values, Ranks& ranks) {
+  const std::filesystem::path place = out_folder(values);
+  if (auto fit = UnfinishedFit::resume(place)) {
+    const FitRecord record = results::load_record(fit->folder().record());
+    if (record.running()) return go_on(values, ranks, *fit, record, fit->folder());
+    return put_in_place(values, *fit, results::checked_record(fit->folder()));  // killed in between
+  }
+  const FitFolder earlier = FitFolder::open(place);
+  UnfinishedFit fit = UnfinishedFit::begin(place);
+  return or_discard(fit,
+                    [&] { return go_on(values, ranks, fit, results::checked_record(earlier), earlier); });
 }
 
 void check_options(const Values& values, const source::ModelSource& source) {
@@ -159,31 +244,24 @@ source::ModelSource checked_source(const Values& values, Ranks& ranks) {
   return source;
 }
 
-/// Runs `work`; if it fails before anything worth keeping was written, the folder is as it was.
-template <class Work>
-auto or_abandon(const FitFolder& folder, Work work) {
-  try {
-    return work();
-  } catch (...) {
-    if (!folder.has_checkpoint()) folder.abandon();
-    throw;
-  }
-}
-
 int run_new(const Values& values, Ranks& ranks) {
   if (values.arguments.empty())
     throw UsageError(
         "magva fit needs a FILE: a table (CSV, TSV, LIBSVM; '-' for standard input) or a Stan model");
-  const FitFolder folder = FitFolder::create(out_folder(values));
-  const auto source = or_abandon(folder, [&] { return checked_source(values, ranks); });
+  if (values.given("save-design"))
+    output_rule(values).check("--save-design", values.text("save-design"), results::OutputKind::kDesign);
+  UnfinishedFit fit = UnfinishedFit::begin(out_folder(values));
+  const auto source = or_discard(fit, [&] { return checked_source(values, ranks); });
   const auto progress = fitting::make_progress(values.flag("quiet"));
   progress->say(source.description);
   for (const auto& note : source.notes) progress->say("note: " + note);
-  const FitRecord record = new_record(values, source);
-  folder.clear();
-  return or_abandon(folder, [&] {
-    results::save(record, folder.record());
-    return finish(values, source, folder, record, run_fit({source, values, folder, *progress, false}));
+  FitRecord record = new_record(values, source);
+  fit.start();
+  return or_discard(fit, [&] {
+    results::save(record, fit.folder().record());
+    const FitOutcome outcome = run_fit({source, values, fit.folder(), *progress, identity(record), false});
+    results::complete_record(record, source, outcome.result, seed_of(values));
+    return finish(values, source, fit, record, outcome);
   });
 }
 

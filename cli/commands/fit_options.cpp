@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "commands/outputs.hpp"
 #include "magva/fit.hpp"
 #include "magva/model_source.hpp"
 
@@ -141,15 +142,18 @@ std::vector<OptionSpec> fitting_options() {
       {.name = "rank",
        .value = "N|auto",
        .standard = "auto",
-       .help =
-           "the number of factors of the covariance; auto lets it grow while the ELBO gains (with --rule: 4)",
+       .help = fmt::format("the number of factors of the covariance; auto lets it grow while the ELBO gains "
+                           "(with --rule: {}, or the number of parameters if that is less)",
+                           kAlgorithm1Rank),
        .check = options::one_of({"auto"}, options::integer_between(0, 1'000'000)),
        .choices = {"auto"}},
       choice("rule", "",
              "run Algorithm 1 of the paper with this update rule instead of the default optimiser",
              {"basic", "momentum", "rmsprop", "adadelta", "rmsprop-guarded", "adadelta-guarded",
               "rmsprop-stable", "adadelta-stable", "adam"}),
-      integer("iterations", "", "the most iterations; with --rule 5000 if it is not given", 1, kMost),
+      integer("iterations", "",
+              fmt::format("the most iterations; with --rule {} if it is not given", kAlgorithm1Iterations), 1,
+              kMost),
       integer("draws", "",
               fmt::format("with --rule: draws per iteration; {} if it is not given", kAlgorithm1.draws), 1,
               1'000'000),
@@ -189,6 +193,7 @@ std::vector<OptionSpec> output_options() {
                ".fit)",
        .kind = ValueKind::folder},
       file("save-design", "write the encoded table to this design file, as 'magva convert' does"),
+      force_option(),
       flag("resume", "go on with the fit in --out that was interrupted"),
       positive("checkpoint", "SECONDS", standard(CheckpointOptions{}.every),
                "the time between two checkpoints for --resume"),
@@ -229,7 +234,7 @@ std::vector<options::OptionGroup> convert_option_groups() {
                       .help = "encode the rows as the data of this fit were, for prediction",
                       .kind = ValueKind::folder});
   return {{"Data", std::move(encoding)},
-          {"Output", {file("out", "the design file"), flag("quiet", "say nothing")}}};
+          {"Output", {file("out", "the design file"), flag("quiet", "say nothing"), force_option()}}};
 }
 
 std::vector<options::OptionGroup> fit_option_groups() {

@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <iostream>
+#include <limits>
 
 #include "commands/commands.hpp"
 #include "commands/fit_options.hpp"
+#include "commands/outputs.hpp"
 #include "commands/sources.hpp"
 #include "core/atomic_file.hpp"
 #include "exit_codes.hpp"
@@ -13,6 +14,7 @@
 #include "magva/prediction.hpp"
 #include "options/option_spec.hpp"
 #include "results/text.hpp"
+#include "terminal/terminal.hpp"
 
 namespace magva::commands {
 
@@ -48,20 +50,22 @@ void write_rows(std::ostream& out, const ModelSpec& spec, const NewRows& rows, c
   }
 }
 
-void print_scores(std::FILE* stream, const Scores& s, const ModelSpec& spec) {
-  fmt::print(stream, "{} rows with a response: mean log score {:.4f}", s.rows, s.log_score);
-  if (s.error_rate) fmt::print(stream, ", error rate {:.4f}", *s.error_rate);
+std::string describe(const Scores& s, const ModelSpec& spec) {
+  std::string out = fmt::format("{} rows with a response: mean log score {:.4f}", s.rows, s.log_score);
+  if (s.error_rate) out += fmt::format(", error rate {:.4f}", *s.error_rate);
   if (s.rmse)
-    fmt::print(stream,
-               ", root mean squared error {:.4g}; 50 % intervals hold {:.1f} %, 90 % intervals {:.1f} %",
-               *s.rmse, 100 * s.coverage50.value_or(0), 100 * s.coverage90.value_or(0));
-  fmt::print(stream, "\n");
-  if (s.calibration.empty()) return;
-  fmt::print(stream, "calibration of the probability of '{}':\n  {:>11} {:>7} {:>10} {:>10}\n",
-             spec.design.response.classes[1], "predicted", "rows", "mean", "observed");
+    out +=
+        fmt::format(", root mean squared error {:.4g}; 50 % intervals hold {:.1f} %, 90 % intervals {:.1f} %",
+                    *s.rmse, 100 * s.coverage50.value_or(0), 100 * s.coverage90.value_or(0));
+  out += '\n';
+  if (s.calibration.empty()) return out;
+  out += fmt::format("calibration of the probability of '{}':\n  {:>11} {:>7} {:>10} {:>10}\n",
+                     results::printable(spec.design.response.classes[1]), "predicted", "rows", "mean",
+                     "observed");
   for (const auto& bin : s.calibration)
-    fmt::print(stream, "  {:.1f} to {:.1f}  {:>7} {:>10.3f} {:>10.3f}\n", bin.lower, bin.upper, bin.rows,
-               bin.predicted, bin.observed);
+    out += fmt::format("  {:.1f} to {:.1f}  {:>7} {:>10.3f} {:>10.3f}\n", bin.lower, bin.upper, bin.rows,
+                       bin.predicted, bin.observed);
+  return out;
 }
 
 template <class T>
@@ -86,19 +90,24 @@ void save_scores(const Scores& s, const std::string& file) {
   io::write_text(file, [&](std::ostream& out) { out << json.dump(2) << '\n'; });
 }
 
+void check_outputs(const options::Values& values, const results::FitRecord& fit) {
+  results::OutputRule rule = output_rule(values, fit);
+  if (values.given("out")) rule.check("--out", values.text("out"), results::OutputKind::kPredictions);
+  if (values.given("scores")) rule.check("--scores", values.text("scores"), results::OutputKind::kScores);
+}
+
 int run_predict(const options::Values& values) {
   const results::StoredFit fit = results::load_fit(values.arguments.at(0));
   const ModelSpec spec = spec_of(fit);
+  check_outputs(values, fit.record);
   const NewRows rows =
       prediction::read_new_rows(values.arguments.at(1), spec, read_options(values), missing_policy(values));
   const auto predictions = prediction::predict_rows(spec, rows, fit.posterior, values.integer("number"),
                                                     static_cast<std::uint64_t>(values.integer("seed")));
   const auto write = [&](std::ostream& out) { write_rows(out, spec, rows, predictions); };
-  const bool to_file = values.given("out");
-  if (to_file)
-    io::write_text(values.text("out"), write);
-  else
-    write(std::cout);
+  const std::string out = values.given("out") ? values.text("out") : "-";
+  const bool to_file = !io::is_stream(out);
+  io::write_text(out, write);
   if (rows.response.size() == 0) {
     if (values.given("scores"))
       throw DataError(fmt::format("'{}' has no response column '{}': there is nothing to score",
@@ -106,7 +115,10 @@ int run_predict(const options::Values& values) {
     return kOk;
   }
   const Scores scores = prediction::score(predictions, rows.response, spec.two_classes());
-  print_scores(to_file ? stdout : stderr, scores, spec);
+  if (to_file)
+    fmt::print("{}", describe(scores, spec));
+  else
+    terminal::say(describe(scores, spec));
   if (values.given("scores")) save_scores(scores, values.text("scores"));
   return kOk;
 }
@@ -139,7 +151,8 @@ std::vector<options::OptionGroup> predict_option_groups() {
              .value = "FILE",
              .standard = "",
              .help = "write the scores here as JSON",
-             .kind = options::ValueKind::file}}}};
+             .kind = options::ValueKind::file},
+            force_option()}}};
 }
 
 }  // namespace

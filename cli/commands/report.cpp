@@ -3,12 +3,14 @@
 #include <filesystem>
 
 #include "commands/commands.hpp"
+#include "commands/outputs.hpp"
 #include "commands/sources.hpp"
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
 #include "options/option_spec.hpp"
 #include "report/fit_report.hpp"
 #include "table/design_file.hpp"
+#include "terminal/terminal.hpp"
 
 namespace magva::commands {
 
@@ -57,16 +59,29 @@ report::PredictiveCheck check_of(const StoredFit& fit, const Values& values) {
   return check;
 }
 
+/// What lies in a folder that someone else has made must not lead out of it.
+void check_no_link(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_symlink(path, error))
+    throw UsageError(
+        fmt::format("'{}' is a link, which a report does not follow: choose another place with --out, or "
+                    "remove it (--force does not help)",
+                    path.string()));
+}
+
 int run_report(const Values& values) {
   const StoredFit fit = results::load_fit(values.arguments.at(0));
   const std::filesystem::path page =
       values.given("out") ? std::filesystem::path(values.text("out")) : fit.folder.path() / "report.html";
+  output_rule(values, fit.record).check("--out", page, results::OutputKind::kReport);
+  if (!values.given("out")) check_no_link(page);
   std::filesystem::path figures = page;
   figures.replace_extension();
   figures += "-figures";
+  check_no_link(figures);
   const report::FitReportOptions options{.parameters = static_cast<std::size_t>(values.integer("top"))};
   const std::string complaint = report::write_fit_report(fit, check_of(fit, values), options, page, figures);
-  if (!complaint.empty()) fmt::print(stderr, "{}\n", complaint);
+  if (!complaint.empty()) terminal::say_line(complaint);
   fmt::print("{}\n", page.string());
   return kOk;
 }
@@ -97,7 +112,8 @@ options::Command report() {
                         .value = "FILE",
                         .standard = "",
                         .help = "where the data of the fit are now",
-                        .kind = ValueKind::file}}}},
+                        .kind = ValueKind::file},
+                       force_option()}}},
           .examples = {{"a page about a fit", "magva report fit/"}},
           .run = run_report};
 }

@@ -41,10 +41,10 @@ class RunCounter {
   }
   void say(const std::string& sentence) {
     finish();
-    fmt::print(stderr, "{}\n", sentence);
+    terminal::say_line(sentence);
   }
   void finish() {
-    if (open_) fmt::print(stderr, "\n");
+    if (open_) terminal::say("\n");
     open_ = false;
   }
 

@@ -6,6 +6,7 @@
 #include "commands/commands.hpp"
 #include "magva/error.hpp"
 #include "table/design_file.hpp"
+#include "terminal/terminal.hpp"
 
 namespace magva::commands {
 
@@ -99,8 +100,7 @@ source::ModelSource stan_source(const Values& values) {
   options.generated_quantities = values.flag("generated-quantities");
   options.seed = static_cast<std::uint64_t>(values.integer("seed"));
   options.start_file = text_if_given(values, "init");
-  if (!values.flag("quiet"))
-    options.progress = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  if (!values.flag("quiet")) options.progress = [](const std::string& line) { terminal::say_line(line); };
   return source::make_stan_source(options);
 }
 

@@ -11,6 +11,7 @@
 #include "options/option_spec.hpp"
 #include "options/values.hpp"
 #include "results/text.hpp"
+#include "results/unfinished_fit.hpp"
 #include "terminal/terminal.hpp"
 
 namespace magva::commands {
@@ -19,20 +20,21 @@ namespace {
 
 using results::FitRecord;
 using results::ParameterSummary;
+using results::printable;
 
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-"; }
 std::string number(const std::optional<double>& value) { return value ? number(*value) : "-"; }
 
 void print_head(const FitRecord& r) {
-  fmt::print("{}\n", terminal::bold(stdout, r.model));
-  fmt::print("data      {}", r.data.file.empty() ? "none" : r.data.file);
+  fmt::print("{}\n", terminal::bold(stdout, printable(r.model)));
+  fmt::print("data      {}", r.data.file.empty() ? "none" : printable(r.data.file));
   if (r.data.rows > 0) fmt::print(" ({} rows, {} columns)", r.data.rows, r.data.columns);
   fmt::print("\n");
   if (r.running()) {
     fmt::print("stopped   still running, or killed: go on with magva fit --resume\n");
     return;
   }
-  fmt::print("stopped   {}: {}\n", r.stopped, r.stop_detail);
+  fmt::print("stopped   {}: {}\n", printable(r.stopped), printable(r.stop_detail));
   fmt::print("ELBO      {} (standard error {})\n", r.elbo ? results::elbo_text(*r.elbo, 3) : "-",
              number(r.elbo_se));
   if (r.khat) fmt::print("k-hat     {:.2f}\n", *r.khat);
@@ -44,7 +46,7 @@ void print_head(const FitRecord& r) {
 }
 
 void print_factors(const FitRecord& r) {
-  fmt::print("\n{} approximation, rank {}", r.family, r.rank);
+  fmt::print("\n{} approximation, rank {}", printable(r.family), r.rank);
   if (!r.factor_shares.empty()) {
     fmt::print("; share of the variance of each factor:");
     for (const double share : r.factor_shares) fmt::print(" {:.1f} %", 100 * share);
@@ -57,7 +59,7 @@ double distance(const ParameterSummary& p) { return p.sd > 0 ? std::abs(p.mean) 
 
 std::size_t name_width(const std::vector<ParameterSummary>& parameters) {
   std::size_t width = 9;
-  for (const auto& p : parameters) width = std::max(width, p.name.size());
+  for (const auto& p : parameters) width = std::max(width, printable(p.name).size());
   return std::min<std::size_t>(width, 40);
 }
 
@@ -101,9 +103,9 @@ void print_parameters(std::vector<ParameterSummary> parameters,
     const auto prior = priors.find(p.name);
     const bool mark = prior != priors.end() && nearly_its_prior(p, prior->second);
     marked = marked || mark;
-    fmt::print("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}{}\n", p.name, width, number(p.mean), number(p.sd),
-               number(p.q05), number(p.q50), number(p.q95),
-               prior == priors.end() ? "" : (mark ? " *" : "  ") + prior->second.text);
+    fmt::print("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}{}\n", printable(p.name), width, number(p.mean),
+               number(p.sd), number(p.q05), number(p.q50), number(p.q95),
+               prior == priors.end() ? "" : (mark ? " *" : "  ") + printable(prior->second.text));
   }
   if (marked) fmt::print("* the posterior is nearly the prior: the data say little about this parameter\n");
   if (parameters.size() < all)
@@ -113,14 +115,21 @@ void print_parameters(std::vector<ParameterSummary> parameters,
 
 void print_remarks(const FitRecord& r) {
   if (!r.notes.empty() || !r.warnings.empty()) fmt::print("\n");
-  for (const auto& note : r.notes) fmt::print("note: {}\n", note);
+  for (const auto& note : r.notes) fmt::print("note: {}\n", printable(note));
   for (const auto& warning : r.warnings)
-    fmt::print("{} {}\n", terminal::warning_colour(stdout, "warning:"), warning);
+    fmt::print("{} {}\n", terminal::warning_colour(stdout, "warning:"), printable(warning));
+}
+
+/// Of a fit that has ended, or else of one that has not.
+FitRecord record_of(const std::string& path) {
+  const results::FitFolder folder(path);
+  const auto unfinished = results::UnfinishedFit::find(path);
+  if (!folder.holds_a_fit() && unfinished) return results::load_record(unfinished->record());
+  return results::checked_record(results::FitFolder::open(path));
 }
 
 int run_summary(const options::Values& values) {
-  const auto folder = results::FitFolder::open(values.arguments.at(0));
-  const FitRecord record = results::load_record(folder.record());
+  const FitRecord record = record_of(values.arguments.at(0));
   print_head(record);
   if (!record.running()) {
     print_factors(record);

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
+#include <thread>
 
 #include "results/text.hpp"
 #include "terminal/terminal.hpp"
@@ -59,44 +63,108 @@ class Silent final : public Progress {
   void finish() override {}
 };
 
-class Lines final : public Progress {
+/// Shows the last that was heard of a fit, at regular times, also while it is busy with something long in
+/// which nothing can be counted: a decomposition of a large matrix, say.
+class Ticking : public Progress {
  public:
-  void show(const FitView& view, const Stage& stage) override {
+  explicit Ticking(double every) : every_(every) {}
+  ~Ticking() override { stop(); }
+
+  void show(const FitView& view, const Stage& stage) final {
+    const std::lock_guard guard(mutex_);
     pace_.add(view, stage);
-    if (view.seconds < next_) return;
-    next_ = view.seconds + kLineEvery;
-    say(fmt::format("{} {} of {}{}, ELBO {}, {}", stage.name, stage.done, stage.certain ? "" : "at most ",
-                    stage.most, pace_.elbo(), pace_.left(view, stage)));
+    view_ = view;
+    stage_ = stage;
+    heard_ = Clock::now();
+    if (!ticker_.joinable()) ticker_ = std::thread([this] { tick(); });
+    if (seconds_since(shown_) >= every_) draw_now();
   }
-  void say(const std::string& sentence) override { fmt::print(stderr, "{}\n", sentence); }
-  void finish() override {}
+  void say(const std::string& sentence) final {
+    const std::lock_guard guard(mutex_);
+    clear();
+    terminal::say_line(sentence);
+  }
+  void finish() final {
+    stop();
+    clear();
+  }
+
+ protected:
+  virtual void draw(const FitView& view, const Stage& stage) = 0;
+  virtual void clear() = 0;
+  const Pace& pace() const { return pace_; }
+  /// To the end of a derived object's life, which the thread must not outlast.
+  void stop() {
+    {
+      const std::lock_guard guard(mutex_);
+      stopped_ = true;
+    }
+    wake_.notify_all();
+    if (ticker_.joinable()) ticker_.join();
+  }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point time) {
+    return std::chrono::duration<double>(Clock::now() - time).count();
+  }
+
+  void draw_now() {
+    FitView now = view_;
+    now.seconds += seconds_since(heard_);
+    draw(now, stage_);
+    shown_ = Clock::now();
+  }
+  void tick() noexcept {
+    std::unique_lock lock(mutex_);
+    while (!stopped_) {
+      wake_.wait_for(lock, std::chrono::duration<double>(std::max(every_, kTick)));
+      if (stopped_ || seconds_since(shown_) < every_) continue;
+      try {
+        draw_now();
+      } catch (...) {  // nothing is lost but a line on the screen
+      }
+    }
+  }
+
+  static constexpr double kTick = .5;  // seconds
+  double every_;
   Pace pace_;
-  double next_ = 0;
+  FitView view_{};
+  Stage stage_{};
+  Clock::time_point heard_, shown_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopped_ = false;
+  std::thread ticker_;
 };
 
-class Bar final : public Progress {
+class Lines final : public Ticking {
  public:
-  void show(const FitView& view, const Stage& stage) override {
-    pace_.add(view, stage);
-    if (view.seconds < next_) return;
-    next_ = view.seconds + kBarEvery;
-    draw(view, stage);
+  Lines() : Ticking(kLineEvery) {}
+  ~Lines() override { stop(); }
+
+ private:
+  void draw(const FitView& view, const Stage& stage) override {
+    terminal::say_line(fmt::format("{} {} of {}{}, ELBO {}, {} so far, {}", stage.name, stage.done,
+                                   stage.certain ? "" : "at most ", stage.most, pace().elbo(),
+                                   duration(view.seconds), pace().left(view, stage)));
   }
-  void say(const std::string& sentence) override {
-    finish();
-    fmt::print(stderr, "{}\n", sentence);
-  }
-  void finish() override {
-    if (drawn_) fmt::print(stderr, "\r\033[K");
-    drawn_ = false;
+  void clear() override {}
+};
+
+class Bar final : public Ticking {
+ public:
+  Bar() : Ticking(kBarEvery) {}
+  ~Bar() override {
+    stop();
+    clear();
   }
 
  private:
-  void draw(const FitView& view, const Stage& stage) {
-    const std::string facts = fmt::format(" {} {}/{}  ELBO {}  {}", stage.name, stage.done, stage.most,
-                                          pace_.elbo(), pace_.left(view, stage));
+  void draw(const FitView& view, const Stage& stage) override {
+    const std::string facts = fmt::format(" {} {}/{}  ELBO {}  {}  {}", stage.name, stage.done, stage.most,
+                                          pace().elbo(), pace().left(view, stage), duration(view.seconds));
     const int room = terminal::width(stderr) - static_cast<int>(facts.size()) - 3;
     const int size = room > 40 ? 40 : room;
     std::string line;
@@ -106,12 +174,14 @@ class Bar final : public Progress {
                            std::min(1., static_cast<double>(stage.done) / static_cast<double>(stage.most)));
       line = fmt::format("[{:#<{}}{:.<{}}]", "", filled, "", size - filled);
     }
-    fmt::print(stderr, "\r\033[K{}{}", line, facts);
+    terminal::say(fmt::format("\r\033[K{}{}", line, facts));
     drawn_ = true;
   }
+  void clear() override {
+    if (drawn_) terminal::say("\r\033[K");
+    drawn_ = false;
+  }
 
-  Pace pace_;
-  double next_ = 0;
   bool drawn_ = false;
 };
 

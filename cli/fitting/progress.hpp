@@ -12,9 +12,9 @@ namespace magva::fitting {
 /// How far a fit is: `done` of `most` things, which `name` counts.
 struct Stage {
   std::string name;
-  std::int64_t done;
-  std::int64_t most;
-  bool certain;  ///< it ends at `most`, not at the latest there
+  std::int64_t done = 0;
+  std::int64_t most = 0;
+  bool certain = false;  ///< it ends at `most`, not at the latest there
 };
 
 class Progress {

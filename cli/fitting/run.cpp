@@ -42,11 +42,8 @@ class Watch {
 
   bool operator()(const FitView& view) {
     const bool iterations = view.phase == Phase::kIterations;
-    if ((iterations || view.phase == Phase::kRefinement) && view.iteration != last_) {
-      if (task_.resume && last_ < 0) trace_.restore(task_.folder.trace(), view.iteration - 1);
+    if ((iterations || view.phase == Phase::kRefinement) && view.iteration != trace_.last_iteration())
       trace_.add(view);
-      last_ = view.iteration;
-    }
     if (iterations)
       task_.progress.show(view, {"iteration", view.iteration, most_iterations_, true});
     else
@@ -58,7 +55,6 @@ class Watch {
   results::Trace& trace() { return trace_; }
 
  private:
-  static constexpr std::int64_t kAlgorithm1Iterations = 5000;
   static constexpr std::int64_t kMinibatchIterations = 1000;
   static constexpr std::int64_t kExactIterations = 10'000;
 
@@ -84,20 +80,28 @@ class Watch {
   std::int64_t most_iterations_;
   std::int64_t most_gradients_;
   results::Trace trace_;
-  std::int64_t last_ = -1;
 };
 
-/// The trace first: a resumed run drops the rows that come after its checkpoint, and begins at the end of a
-/// row.
-CheckpointOptions checkpoint_options(const FitTask& task, Watch& watch) {
+CheckpointOptions checkpoint_options(const FitTask& task, results::Trace& trace) {
   return {.path = task.folder.checkpoint(),
           .every = task.values.number("checkpoint"),
           .resume = task.resume,
-          .before_saving = [&] {
-            if (!watch.trace().at_row_end()) return false;
-            watch.trace().save(task.folder.trace());
-            return true;
-          }};
+          .identity = task.identity,
+          .attach = [&trace] { return trace.to_bytes(); },
+          .restore = [&trace](const std::string& bytes) { trace.restore(bytes); }};
+}
+
+/// Options of which one leaves the other without a meaning.
+void check_contradictions(const options::Values& values, std::vector<std::string>& found) {
+  const std::string form = values.text("approximation");
+  if (values.given("rank") && values.text("rank") != "auto" && (form == "full-rank" || form == "mean-field"))
+    found.push_back(
+        fmt::format("--rank has no meaning with --approximation {}: leave one of them out", form));
+  if (!values.given("rule")) return;
+  for (const char* option : {"starts", "evaluations"})
+    if (values.given(option))
+      found.push_back(fmt::format(
+          "--{} is of the default optimiser and has no meaning with --rule: leave one of them out", option));
 }
 
 }  // namespace
@@ -118,6 +122,7 @@ FitOptions fit_options(const options::Values& values, Index dimension) {
 
 std::vector<std::string> invalid_options(const options::Values& values, Index dimension) {
   auto found = fit_options(values, dimension).validate(dimension);
+  check_contradictions(values, found);
   if (values.given("rule")) return found;
   const auto of_rules = [&](const std::string& option) {
     found.push_back(fmt::format(
@@ -135,7 +140,7 @@ std::vector<std::string> invalid_options(const options::Values& values, Index di
 FitOutcome run(const FitTask& task) {
   FitOptions options = fit_options(task.values, task.source.model->dimension());
   Watch watch(task, options);
-  if (options.algorithm1) options.checkpoint = checkpoint_options(task, watch);
+  options.checkpoint = checkpoint_options(task, watch.trace());
   FitResult result = source::fit(task.source, options, {[&](const FitView& view) { return watch(view); }});
   return {std::move(result), watch.trace()};
 }

@@ -17,7 +17,8 @@ struct FitTask {
   const options::Values& values;
   const results::FitFolder& folder;
   Progress& progress;
-  bool resume;  ///< from the folder's checkpoint
+  std::string identity;  ///< of the fit: what is fitted, and to which data
+  bool resume;           ///< from the folder's checkpoint
 };
 
 struct FitOutcome {

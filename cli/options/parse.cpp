@@ -53,8 +53,9 @@ Json from_lines(const std::string& text, const std::string& path) {
 
 }  // namespace
 
-Json read_config(const std::string& path) {
-  const std::string text = io::read_text(path);
+Json read_config(const std::string& path) { return parse_config(io::read_text(path), path); }
+
+Json parse_config(const std::string& text, const std::string& path) {
   const auto first = text.find_first_not_of(" \t\r\n");
   return first != std::string::npos && text[first] == '{' ? from_json(text, path) : from_lines(text, path);
 }
@@ -107,9 +108,10 @@ void check_options_known(const Command& command, const std::vector<std::string>&
   for (const auto& option : command.options()) known.push_back(option.name);
   std::vector<std::string> unknown;
   for (const auto& word : extras) {
-    if (word.size() < 2 || word[0] != '-') continue;
     const std::string bare = word.substr(0, word.find('='));
-    const auto nearest = table::nearest_name(bare.substr(bare.find_first_not_of('-')), known);
+    const auto name = bare.find_first_not_of('-');
+    if (name == 0 || name == std::string::npos) continue;  // no option, or dashes alone
+    const auto nearest = table::nearest_name(bare.substr(name), known);
     unknown.push_back(nearest ? fmt::format("{} (did you mean --{}?)", bare, *nearest) : bare);
   }
   if (!unknown.empty())

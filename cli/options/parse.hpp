@@ -10,6 +10,8 @@ namespace magva::options {
 /// A configuration file as one JSON object, key to value: JSON, or lines `key = value` (INI, TOML). The
 /// fit.json of an earlier fit gives that fit's options. Throws IoError or DataError.
 nlohmann::json read_config(const std::string& path);
+/// The same of its text.
+nlohmann::json parse_config(const std::string& text, const std::string& path);
 
 /// The values of one command from the words after its name. Throws UsageError with every fault that can be
 /// told, misspelt options with the nearest name. `wants_help` is set if --help was among them.

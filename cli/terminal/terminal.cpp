@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "magva/error.hpp"
+#include "results/text.hpp"
 
 namespace magva::terminal {
 
@@ -36,6 +37,17 @@ int width(std::FILE* stream) {
 
 std::string bold(std::FILE* stream, std::string_view text) { return wrapped(stream, "1", text); }
 std::string warning_colour(std::FILE* stream, std::string_view text) { return wrapped(stream, "33", text); }
+
+void say(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t done = ::write(STDERR_FILENO, text.data(), text.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(done));
+  }
+}
+
+void say_line(std::string_view text) { say(results::printable(text) + '\n'); }
 
 void flush_output() {
   errno = 0;

@@ -71,6 +71,10 @@ enum class StepDecay {
   kCosine,    ///< from 1 to 0 over all iterations
 };
 
+/// What stands for a number of factors, or of iterations, that is not given.
+inline constexpr Index kAlgorithm1Rank = 4;
+inline constexpr std::int64_t kAlgorithm1Iterations = 5000;
+
 struct Algorithm1Options {
   FamilyKind family = FamilyKind::kStiefel;
   ScaleCoordinates scales = ScaleCoordinates::kPlain;

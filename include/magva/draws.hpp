@@ -15,7 +15,7 @@ struct Draws {
   std::vector<std::string> names;  ///< as Stan writes them: mu, theta[3], Sigma[1,2]
   Matrix values;                   ///< one row per name, one column per draw
   Vector log_p;                    ///< the model's log density with its constants, per draw; or empty
-  Vector log_g;                    ///< the normalised log density of the approximation; or empty
+  Vector log_q;                    ///< the normalised log density of the approximation; or empty
 
   Index size() const { return values.cols(); }
 };
@@ -43,7 +43,10 @@ void write_csv(std::ostream& out, const Draws& draws);
 void write_cmdstan_csv(const std::filesystem::path& file, const Draws& draws, const Origin& origin);
 
 /// An InferenceData file, NetCDF-4 with the groups that ArviZ reads: posterior (one variable per array of the
-/// model, dimensions chain, draw and its own) and sample_stats (lp, log_p, log_g), one chain.
+/// model, dimensions chain, draw and its own) and sample_stats (lp, log_p, log_q), one chain.
 void write_netcdf(const std::filesystem::path& file, const Draws& draws, const Origin& origin);
+
+/// Whether a file is one that write_netcdf() wrote.
+bool is_netcdf_of_draws(const std::filesystem::path& file);
 
 }  // namespace magva::results

@@ -18,11 +18,11 @@ namespace magva {
 /// Where a fit keeps what it needs to go on after an interruption or a crash.
 struct CheckpointOptions {
   std::filesystem::path path;
-  double every = 10;    ///< seconds between two
-  bool resume = false;  ///< go on from the checkpoint in `path`: to the same bits as an uninterrupted run
-  /// Called before a checkpoint is written, to save what belongs to it; false puts it off to the next
-  /// iteration. The last one, of a fit that was stopped early, is not put off.
-  std::function<bool()> before_saving;
+  double every = 10;     ///< seconds between two
+  bool resume = false;   ///< go on from the checkpoint in `path`: to the same bits as an uninterrupted run
+  std::string identity;  ///< of the fit: a checkpoint that was saved under another one is refused
+  std::function<std::string()> attach;              ///< what the caller keeps with it, such as a trace
+  std::function<void(const std::string&)> restore;  ///< gets that back when a fit is resumed
 };
 
 /// What will be read off the result where that is not theta itself, such as parameters on a constrained
@@ -65,8 +65,9 @@ struct FitOptions {
 
   std::optional<Algorithm1Options> algorithm1;  ///< fit by the paper's Algorithm 1 instead of the default
   MinibatchFitOptions minibatch;                ///< of the default, where the model is a Minibatch
-  std::optional<CheckpointOptions> checkpoint;  ///< of Algorithm 1
-  std::optional<Quantities> quantities;         ///< by which the result is assessed, too
+  /// Of all ways but the default by exact expectations, which is done again, to the same bits, in seconds.
+  std::optional<CheckpointOptions> checkpoint;
+  std::optional<Quantities> quantities;  ///< by which the result is assessed, too
 
   /// max_evaluations, or what stands for 0.
   std::int64_t evaluation_limit(Index dimension) const;

@@ -1,8 +1,11 @@
 #pragma once
 // The folder of a fit: fit.json (what was asked for, what came out, how far to trust it), trace.csv, the
-// posterior, and the model without its data.
+// posterior, and the model without its data. The folder is one thing: fit.json ends with a checksum of itself
+// and names those of the other files, so that a file that was edited, damaged or taken from another fit is
+// refused by its name.
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -33,13 +36,17 @@ class Trace {
   explicit Trace(std::int64_t iterations = kMostRows) : stride_((iterations + kMostRows - 1) / kMostRows) {}
 
   void add(const FitView& iteration);
-  /// Whether the last iteration ended a row: then all that was added is in the rows.
-  bool at_row_end() const { return pending_ == 0; }
   const std::vector<TraceRow>& rows() const { return rows_; }
+  /// The last one that was added; -1 if there was none.
+  std::int64_t last_iteration() const;
 
   void save(const std::filesystem::path& path) const;
-  /// Takes back the rows of an earlier run up to an iteration.
-  void restore(const std::filesystem::path& path, std::int64_t up_to);
+  /// Of a file that save() wrote. Throws DataError.
+  static Trace read(const std::filesystem::path& path);
+
+  /// All of it, for a checkpoint, and back again: numbers keep their bits. Throws DataError.
+  std::string to_bytes() const;
+  void restore(const std::string& bytes);
 
  private:
   void end_row();
@@ -78,6 +85,7 @@ struct FitRecord {
   Json options = Json::object();       ///< of the command line
   source::DataRecord data;
   std::vector<ParameterSummary> parameters;
+  std::map<std::string, std::string> files;  ///< the fit's other files and their SHA-256
 
   bool running() const { return stopped == kRunning; }
   static constexpr const char* kRunning = "running";
@@ -91,18 +99,17 @@ void complete_record(FitRecord& record, const source::ModelSource& source, const
                      std::uint64_t seed);
 
 void save(const FitRecord& record, const std::filesystem::path& path);
-/// IoError or DataError if there is no such record.
+/// IoError if it cannot be read, DataError if it is not as it was written.
 FitRecord load_record(const std::filesystem::path& path);
-/// Whether a file that can be read is such a record at all.
+/// Whether a file is such a record, whole or not.
 bool is_fit_record(const std::filesystem::path& path);
 
 class FitFolder {
  public:
-  /// For a new fit: makes the folder if there is none, and takes one that is empty or holds an earlier fit.
-  /// Throws IoError if it cannot be written, UsageError if it holds something else.
-  static FitFolder create(const std::filesystem::path& path);
-  /// Of an earlier fit; IoError if there is none.
+  /// Of a fit that has ended. Throws IoError if there is none, DataError if there is one that has not ended.
   static FitFolder open(const std::filesystem::path& path);
+  /// Of any folder, whether it holds a fit or not.
+  explicit FitFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path record() const { return path_ / "fit.json"; }
@@ -111,25 +118,30 @@ class FitFolder {
   std::filesystem::path model() const { return path_ / "model.json"; }  ///< what prediction needs
   std::filesystem::path checkpoint() const { return path_ / "checkpoint.magva"; }
   bool has_checkpoint() const;
-
-  /// Removes what an earlier fit left.
-  void clear() const;
-  /// Takes the files of a fit away again, and the folder, if `create` made it.
-  void abandon() const;
+  /// Whether there is a fit here, whole or not.
+  bool holds_a_fit() const;
 
  private:
-  FitFolder(std::filesystem::path path, bool made) : path_(std::move(path)), made_(made) {}
   std::filesystem::path path_;
-  bool made_;
 };
 
+/// Whether a path, which need not exist, is that of a file which belongs to the fit in its folder.
+bool is_file_of_fit(const std::filesystem::path& path);
+
 /// Writes all files of a fit; fit.json last, so that a folder whose record says how the fit ended is whole.
-void store_fit(const FitFolder& folder, const FitRecord& record, const Gaussian& posterior,
+void store_fit(const FitFolder& folder, FitRecord record, const Gaussian& posterior,
                const source::ModelSource& source, const Trace& trace = Trace());
 
-/// All of it for a fit that was run: makes the folder, or takes one that is empty or holds an earlier fit.
+/// All of it for a fit that was run: makes the folder, or replaces an earlier fit, in one step. Throws
+/// IoError if that cannot be done, UsageError if the folder holds something else.
 FitFolder save_fit(const std::filesystem::path& path, const source::ModelSource& source,
                    const FitResult& result, std::uint64_t seed = 1);
+/// The same with a record and a trace that are there already.
+FitFolder save_fit(const std::filesystem::path& path, FitRecord record, const Gaussian& posterior,
+                   const source::ModelSource& source, const Trace& trace);
+
+/// The record of a fit that has ended. DataError if any file of the folder is not as it was written.
+FitRecord checked_record(const FitFolder& folder);
 
 /// A fit as it is read again.
 struct StoredFit {
@@ -140,7 +152,7 @@ struct StoredFit {
   std::optional<source::ModelSpec> spec;  ///< of a regression: what prediction needs
 };
 
-/// IoError or DataError if there is no whole fit.
+/// IoError or DataError if there is no whole fit, with every file as it was written.
 StoredFit load_fit(const std::filesystem::path& path);
 
 }  // namespace magva::results

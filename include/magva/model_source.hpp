@@ -175,8 +175,8 @@ struct Converted {
   Index columns = 0;
 };
 
-/// Writes a design file. The table is read in parts, twice; whole, if it must be: from standard input, and
-/// for discretisation.
+/// Writes a design file. The table is read in parts, twice, from a copy on disk if it comes from a pipe;
+/// whole for discretisation.
 Converted convert_table(const ConvertOptions& options);
 
 }  // namespace magva::source

@@ -13,7 +13,10 @@ namespace magva {
 
 class Capacitance;
 class LowRankPlusDiagonalView;
-struct SavedPosterior;
+namespace io {
+class ChecksummedReader;
+class ChecksummedWriter;
+}  // namespace io
 
 /// What a Gaussian's covariance is: diagonal, low rank plus diagonal, or any.
 enum class GaussianKind { kMeanField, kLowRank, kFullRank };
@@ -66,7 +69,8 @@ class Gaussian {
   Gaussian() = default;
   void factorise();
   LowRankPlusDiagonalView low_rank_covariance() const;
-  friend SavedPosterior load_posterior(const std::filesystem::path& path);
+  friend void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian);
+  friend Gaussian read_gaussian(io::ChecksummedReader& in);
 
   bool dense_ = false;
   Vector mean_;

@@ -83,15 +83,12 @@ Fit Fit::run(const source::ModelSource& source, const options::Values& values, s
 
 Fit Fit::load(const std::string& folder) {
   const results::StoredFit stored = results::load_fit(folder);
-  results::Trace trace;
-  trace.restore(stored.folder.trace(), std::numeric_limits<std::int64_t>::max());
-  return {stored_source(stored), stored.record, stored.posterior, trace};
+  return {stored_source(stored), stored.record, stored.posterior,
+          results::Trace::read(stored.folder.trace())};
 }
 
 void Fit::save(const std::string& path) const {
-  const results::FitFolder folder = results::FitFolder::create(path);
-  folder.clear();
-  results::store_fit(folder, record_, posterior_, source_, trace_);
+  results::save_fit(path, record_, posterior_, source_, trace_);
 }
 
 }  // namespace magva::python

@@ -1,36 +1,13 @@
 // Checkpoints of a fit. The noise is a function of the iteration's number: the blocks, the rules' memory and
 // a few counters are all that a resumed run needs.
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "algorithm1/fitter_state.hpp"
-#include "core/checksummed_file.hpp"
-#include "magva/error.hpp"
+#include "core/archive.hpp"
 
 namespace magva {
 
 namespace {
-
-constexpr const char* kKind = "checkpoint";
-constexpr int kVersion = 2;  // 1 had the rules' memory in other panels
-
-/// Writes or reads a field: one list of the fields serves both ways.
-struct Put {
-  io::ChecksummedWriter& out;
-  template <class T>
-  requires std::is_integral_v<T> || std::is_enum_v<T>
-  void operator()(const T& value) { out.integer(static_cast<std::int64_t>(value)); }
-  void operator()(const double& value) { out.number(value); }
-};
-
-struct Get {
-  io::ChecksummedReader& in;
-  template <class T>
-  requires std::is_integral_v<T> || std::is_enum_v<T>
-  void operator()(T& value) { value = static_cast<T>(in.integer()); }
-  void operator()(double& value) { value = in.number(); }
-};
 
 template <class Visit, class Rule>
 void visit_rule(Visit& visit, Rule& rule) {
@@ -77,12 +54,11 @@ void visit_counters(Visit&& visit, State& s) {
 
 }  // namespace
 
-void Fitter::save(const std::filesystem::path& checkpoint) const {
+void Fitter::save(io::ChecksummedWriter& out) const {
   const State& s = *state_;
-  io::ChecksummedWriter out(checkpoint, kKind, kVersion);
   out.integer(s.model.dimension());
-  visit_options(Put{out}, s.options);
-  visit_counters(Put{out}, s);
+  visit_options(io::Put{out}, s.options);
+  visit_counters(io::Put{out}, s);
   out.number(s.seconds());
   out.matrix(s.whitening.centre);
   out.matrix(s.whitening.scale);
@@ -90,28 +66,22 @@ void Fitter::save(const std::filesystem::path& checkpoint) const {
     for (const auto& block : *blocks) out.matrix(block.value);
   for (const auto& update : s.updates)
     for (const Matrix* memory : update->state()) out.matrix(*memory);
-  out.commit();
 }
 
-Fitter Fitter::resume(const std::filesystem::path& checkpoint, const Model& model, int threads) {
-  io::ChecksummedReader in(checkpoint, kKind, kVersion);
+Fitter Fitter::resume(io::ChecksummedReader& in, const Model& model, int threads) {
   const auto restore = [&](Matrix& into) {
     Matrix saved = in.matrix();
     if (saved.rows() != into.rows() || saved.cols() != into.cols())
-      throw DataError(
-          fmt::format("cannot resume from '{}': its parts do not fit each other", checkpoint.string()));
+      in.fail("its parts do not fit each other");
     into = std::move(saved);
   };
-  if (in.integer() != model.dimension())
-    throw DataError(
-        fmt::format("cannot resume from '{}': it belongs to a model with another number of parameters",
-                    checkpoint.string()));
+  if (in.integer() != model.dimension()) in.fail("it belongs to a model with another number of parameters");
   FitterOptions options;
-  visit_options(Get{in}, options);
+  visit_options(io::Get{in}, options);
   options.threads = threads;
   auto state = std::make_unique<State>(model, options, Whitening::none(model.dimension()),
                                        Vector::Zero(model.dimension()));
-  visit_counters(Get{in}, *state);
+  visit_counters(io::Get{in}, *state);
   state->earlier_seconds = in.number();
   Matrix centre = state->whitening.centre;
   Matrix scale = state->whitening.scale;
@@ -122,7 +92,6 @@ Fitter Fitter::resume(const std::filesystem::path& checkpoint, const Model& mode
     for (auto& block : *blocks) restore(block.value);
   for (const auto& update : state->updates)
     for (Matrix* memory : update->state()) restore(*memory);
-  in.finish();
   return Fitter(std::move(state));
 }
 

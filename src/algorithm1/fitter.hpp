@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "algorithm1/options.hpp"
+#include "core/checksummed_file.hpp"
 #include "core/noise.hpp"
 #include "magva/fit.hpp"
 
@@ -67,9 +68,10 @@ class Fitter {
   std::int64_t iteration() const;
   double seconds() const;  ///< with those of the runs that were resumed
 
-  void save(const std::filesystem::path& checkpoint) const;
-  /// Continues a saved run: to the same bits as one that was not interrupted.
-  static Fitter resume(const std::filesystem::path& checkpoint, const Model& model, int threads = 1);
+  void save(io::ChecksummedWriter& out) const;
+  /// Continues a saved run: to the same bits as one that was not interrupted. DataError if the file does not
+  /// belong to this model.
+  static Fitter resume(io::ChecksummedReader& in, const Model& model, int threads = 1);
 
  private:
   struct State;

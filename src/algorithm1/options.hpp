@@ -8,10 +8,10 @@
 namespace magva {
 
 struct FitterOptions : Algorithm1Options {
-  Index rank = 4;
+  Index rank = kAlgorithm1Rank;
   std::uint64_t seed = 1;
   int threads = 1;
-  std::int64_t max_iterations = 5000;
+  std::int64_t max_iterations = kAlgorithm1Iterations;
   double time_limit = std::numeric_limits<double>::infinity();  ///< seconds
 
   /// Every fault at once, each as 'field is value and must be rule'; empty if all is well.

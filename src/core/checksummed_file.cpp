@@ -127,6 +127,13 @@ Matrix ChecksummedReader::matrix() {
   return value;
 }
 
+std::size_t ChecksummedReader::count() {
+  const std::int64_t number = integer();
+  if (number < 0 || static_cast<std::size_t>(number) > (end_ - at_) / sizeof(std::int64_t))
+    fail("its content does not fit its kind");
+  return static_cast<std::size_t>(number);
+}
+
 void ChecksummedReader::finish() const {
   if (at_ != end_) fail("its content does not fit its kind");
 }

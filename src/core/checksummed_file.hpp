@@ -42,12 +42,14 @@ class ChecksummedReader {
   double number();
   std::string text();
   Matrix matrix();
+  /// Of things that follow, of at least 8 bytes each.
+  std::size_t count();
+  [[noreturn]] void fail(std::string_view why) const;
   /// DataError unless all has been read.
   void finish() const;
 
  private:
   void bytes(void* data, std::size_t size);
-  [[noreturn]] void fail(std::string_view why) const;
 
   std::filesystem::path path_;
   std::vector<char> content_;

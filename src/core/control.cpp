@@ -19,6 +19,18 @@ double Control::seconds_here() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
 }
 
+Control::Position Control::position() const {
+  Position at{view_, spent_};
+  at.view.seconds = seconds();
+  return at;
+}
+
+void Control::go_on_from(const Position& position) {
+  view_ = position.view;
+  spent_ = position.spent;
+  earlier_seconds_ = position.view.seconds;
+}
+
 // Sums of fractions are off by their rounding.
 std::int64_t Control::evaluations() const { return static_cast<std::int64_t>(std::ceil(spent_ - 1e-6)); }
 

@@ -43,6 +43,13 @@ class Control {
   /// Of the whole fit, with those of the run that this one resumes; limits are for this run alone.
   double seconds() const { return earlier_seconds_ + seconds_here(); }
   void add_earlier_seconds(double seconds) { earlier_seconds_ += seconds; }
+  /// Where a fit is, for a checkpoint; and to go on from there, without a word to the observers.
+  struct Position {
+    FitView view{Phase::kSearch, 0, 0, 0, std::numeric_limits<double>::quiet_NaN()};
+    double spent = 0;
+  };
+  Position position() const;
+  void go_on_from(const Position& position);
   std::int64_t evaluations() const;
 
  private:

@@ -28,6 +28,19 @@ class Evaluator {
   std::int64_t evaluations() const { return evaluations_; }
   std::int64_t rejected() const { return rejected_; }
 
+  /// All that a later evaluation depends on, for checkpoints.
+  struct Counters {
+    std::int64_t evaluations = 0;
+    std::int64_t rejected = 0;
+    std::uint64_t calls = 0;
+  };
+  Counters counters() const { return {evaluations_, rejected_, calls_}; }
+  void set(const Counters& to) {
+    evaluations_ = to.evaluations;
+    rejected_ = to.rejected;
+    calls_ = to.calls;
+  }
+
  private:
   /// The time that a batch may take, and how many columns that is.
   void adapt_batch(Index columns, double seconds);

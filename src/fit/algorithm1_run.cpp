@@ -2,43 +2,22 @@
 #include "fit/algorithm1_run.hpp"
 
 #include "algorithm1/fitter.hpp"
+#include "fit/checkpoints.hpp"
 #include "fit/runs.hpp"
 
 namespace magva {
 
 namespace {
 
-/// Saves a fitter when that is due.
-class Checkpoints {
- public:
-  Checkpoints(const std::optional<CheckpointOptions>& options, const Fitter& fitter)
-      : options_(options), fitter_(fitter) {}
-
-  void save_when_due(double seconds) {
-    if (!options_) return;
-    if (!next_) next_ = seconds + options_->every;
-    if (seconds < *next_ || (options_->before_saving && !options_->before_saving())) return;
-    fitter_.save(options_->path);
-    next_ = seconds + options_->every;
-  }
-
-  void save() const {
-    if (!options_) return;
-    if (options_->before_saving) options_->before_saving();
-    fitter_.save(options_->path);
-  }
-
- private:
-  const std::optional<CheckpointOptions>& options_;
-  const Fitter& fitter_;
-  std::optional<double> next_;
-};
-
-Fitter make_fitter(const Model& model, const FitOptions& options, int threads) {
-  if (options.checkpoint && options.checkpoint->resume)
-    return Fitter::resume(options.checkpoint->path, model, threads);
-  return {model, fitter_options(options, threads), Whitening::none(model.dimension()),
-          options.init.value_or(model.start())};
+Fitter make_fitter(const Model& model, const FitOptions& options, int threads,
+                   const Checkpoints& checkpoints) {
+  std::optional<Fitter> fitter;
+  if (checkpoints.resumes())
+    checkpoints.load([&](io::ChecksummedReader& in) { fitter.emplace(Fitter::resume(in, model, threads)); });
+  else
+    fitter.emplace(model, fitter_options(options, model.dimension(), threads),
+                   Whitening::none(model.dimension()), options.init.value_or(model.start()));
+  return std::move(*fitter);
 }
 
 /// Of a gradient, in gradients on all rows.
@@ -49,26 +28,27 @@ double gradient_cost(const Model& model) {
 
 FitterResult run(Fitter& fitter, Control& control, Checkpoints& checkpoints, double cost) {
   std::int64_t evaluations = 0;
+  const auto write = [&](io::ChecksummedWriter& out) { fitter.save(out); };
   try {
     return fitter.run({[&](const IterationView& view) {
       control.spend(cost * static_cast<double>(view.gradient_evaluations - evaluations));
       evaluations = view.gradient_evaluations;
       control.report(view.iteration, view.elbo);
-      checkpoints.save_when_due(view.seconds);
+      checkpoints.save_when_due(view.seconds, write);
       return true;
     }});
   } catch (const Stopped&) {
-    checkpoints.save();
+    checkpoints.save(write);
     return fitter.result(control.reason(), control.detail());
   }
 }
 
 }  // namespace
 
-FitterOptions fitter_options(const FitOptions& options, int threads) {
+FitterOptions fitter_options(const FitOptions& options, Index dimension, int threads) {
   FitterOptions out;
   static_cast<Algorithm1Options&>(out) = *options.algorithm1;
-  if (options.rank) out.rank = *options.rank;
+  out.rank = options.rank.value_or(std::min(kAlgorithm1Rank, dimension));
   if (out.family == FamilyKind::kMeanField) out.rank = 0;
   out.seed = options.seed;
   out.threads = threads;
@@ -80,9 +60,9 @@ FitResult run_algorithm1(const Model& model, const Model& full, const FitOptions
                          const std::vector<Observer>& observers) {
   const int threads = choose_threads(options.threads, model);
   Control control({.seconds = options.time_limit}, observers, Phase::kIterations);
-  Fitter fitter = make_fitter(model, options, threads);
-  if (options.checkpoint && options.checkpoint->resume) control.add_earlier_seconds(fitter.seconds());
-  Checkpoints checkpoints(options.checkpoint, fitter);
+  Checkpoints checkpoints(options.checkpoint, "Algorithm 1");
+  Fitter fitter = make_fitter(model, options, threads, checkpoints);
+  if (checkpoints.resumes()) control.add_earlier_seconds(fitter.seconds());
   FitterResult fitted = run(fitter, control, checkpoints, gradient_cost(model));
   const std::int64_t evaluations = control.evaluations();
   Evaluator evaluator(full, threads, &control);

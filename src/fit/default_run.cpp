@@ -66,7 +66,8 @@ DefaultRun::DefaultRun(const Model& model, const FitOptions& options, const std:
                 .evaluations = options.evaluation_limit(model.dimension()),
                 .iterations = options.max_iterations.value_or(std::numeric_limits<std::int64_t>::max())},
                observers),
-      evaluator_(model, choose_threads(options.threads, model), &control_) {}
+      evaluator_(model, choose_threads(options.threads, model), &control_),
+      checkpoints_(options.checkpoint, "the default") {}
 
 void DefaultRun::stop(StopReason reason, std::string detail) {
   stopped_ = reason;
@@ -87,14 +88,36 @@ FitResult DefaultRun::run() {
 }
 
 void DefaultRun::run_stages() {
-  const std::vector<Vector> points = first_points();
-  if (const ExpectedLogDensity* expected = exact_expectations()) return fit_exactly(*expected, points);
-  const std::vector<Candidate> candidates = search(points);
+  if (const ExpectedLogDensity* expected = exact_expectations())
+    return fit_exactly(*expected, first_points());
+  if (checkpoints_.resumes()) checkpoints_.load([&](io::ChecksummedReader& in) { read_checkpoint(in); });
+  if (stage_ == Stage::kSearch) {
+    find_candidates_and_shape();
+    enter(Stage::kStart);
+  }
+  if (stage_ == Stage::kStart) {
+    best_ = start_refinement(candidates_);
+    candidates_.clear();
+    first_sd_ = best_->posterior().sd();
+    control_.enter(Phase::kRefinement);
+    enter(Stage::kRefinement);
+  }
+  if (stage_ == Stage::kRefinement) {
+    refine();
+    enter(Stage::kAlternatives);
+  }
+  if (stage_ == Stage::kAlternatives) {
+    try_other_factors();
+    alternatives_.reset();
+    enter(Stage::kAssessment);
+  }
+}
+
+void DefaultRun::find_candidates_and_shape() {
+  if (search_.points.empty()) search_.points = first_points();
+  candidates_ = search(search_, [&] { save_checkpoint(); });
   control_.enter(Phase::kCurvature);
-  shape_ = choose_shape(evaluator_, candidates.front(), options_.rank, options_.seed);
-  best_ = start_refinement(candidates);
-  refine();
-  try_other_factors();
+  shape_ = choose_shape(evaluator_, candidates_.front(), options_.rank, options_.seed);
 }
 
 std::vector<Vector> DefaultRun::first_points() {
@@ -108,8 +131,8 @@ std::vector<Vector> DefaultRun::first_points() {
   return points;
 }
 
-std::vector<Candidate> DefaultRun::search(const std::vector<Vector>& points) {
-  SearchResult found = find_candidates(evaluator_, points, options_.seed);
+std::vector<Candidate> DefaultRun::search(SearchState& state, const std::function<void()>& after_start) {
+  SearchResult found = find_candidates(evaluator_, state, options_.seed, after_start);
   candidate_ = found.candidates.front();
   reports_ = std::move(found.reports);
   return std::move(found.candidates);
@@ -150,11 +173,22 @@ Refinement DefaultRun::compare(std::vector<Refinement> runners, const std::vecto
   return std::move(runners[best]);
 }
 
+void DefaultRun::report_iteration(const Refinement& of) {
+  const auto write = [&](io::ChecksummedWriter& out) { write_checkpoint(out); };
+  // Where an earlier stage had to end, what came of it is good for a result, not to go on from.
+  const bool whole = !control_.stopped();
+  if (whole) checkpoints_.save_when_due(control_.seconds(), write);
+  try {
+    control_.report(of.iterations(), of.elbo());
+  } catch (const Stopped&) {
+    if (whole) checkpoints_.save(write);
+    throw;
+  }
+}
+
 void DefaultRun::refine() {
-  control_.enter(Phase::kRefinement);
-  first_sd_ = best_->posterior().sd();
   while (best_->status() == RefinementStatus::kRunning) {
-    control_.report(best_->iterations(), best_->elbo());
+    report_iteration(*best_);
     best_->step();
     if (best_->iterations() % kWindow == 0 && ran_away(best_->posterior())) return;
   }
@@ -176,25 +210,28 @@ bool DefaultRun::ran_away(const Gaussian& q) {
 void DefaultRun::try_other_factors() {
   const Index rank = shape_.choice.rank;
   if (stopped_ != StopReason::kConverged || rank == 0 || rank >= model_.dimension()) return;
-  control_.enter(Phase::kAlternatives);
   const auto elbo_of = [&](const Refinement& of) {
     const ElboEstimate estimate = estimate_elbo(evaluator_, of.posterior(), kAlternativeDraws, options_.seed);
     control_.poll();  // what only some of the draws say is no comparison
     return estimate.elbo;
   };
-  double elbo = elbo_of(*best_);
-  const std::int64_t patience = 2 * best_->iterations();
-  for (int k = 0; k < kMostAlternatives; ++k) {
-    auto other = best_->alternative();
+  if (!alternatives_) {
+    control_.enter(Phase::kAlternatives);
+    alternatives_ = Alternatives{elbo_of(*best_), 2 * best_->iterations(), 0, std::nullopt};
+  }
+  auto& [elbo, patience, tried, other] = *alternatives_;
+  for (; tried < kMostAlternatives; ++tried) {
+    if (!other) other = best_->alternative();
     if (!other) return;
     while (other->status() == RefinementStatus::kRunning && other->iterations() < patience) {
-      control_.report(other->iterations(), other->elbo());
+      report_iteration(*other);
       other->step();
     }
     const double found = elbo_of(*other);
     if (!(found > elbo)) return;
     elbo = found;
     best_ = std::move(*other);
+    other.reset();
     if (best_->status() != RefinementStatus::kConverged) {
       // What promised more has not been seen to its end.
       stop(StopReason::kIterationLimit,

@@ -6,6 +6,7 @@
 
 #include "assess/assess.hpp"
 #include "exact/newton.hpp"
+#include "fit/checkpoints.hpp"
 #include "refine/start.hpp"
 #include "search/candidates.hpp"
 
@@ -20,18 +21,32 @@ class DefaultRun {
   /// All stages before the assessment; throws Stopped where the fit must end.
   void run_stages();
   std::vector<Vector> first_points();
-  std::vector<Candidate> search(const std::vector<Vector>& points);
+  /// The candidates, and the shape of the covariance at the best of them.
+  void find_candidates_and_shape();
+  std::vector<Candidate> search(
+      SearchState& state, const std::function<void()>& after_start = [] {});
   /// The best Gaussian for the quadratic at each candidate; the best of them after a short refinement.
   Refinement start_refinement(const std::vector<Candidate>& candidates);
   Refinement compare(std::vector<Refinement> runners, const std::vector<Candidate>& candidates);
   void refine();
   /// Refines from other factors, where there are any to try, and keeps the best.
   void try_other_factors();
+  /// Reports an iteration that is about to begin. What it begins with is saved when that is due, and when the
+  /// fit must end here.
+  void report_iteration(const Refinement& of);
   bool ran_away(const Gaussian& q);
   FitResult assess_result();
   void compare_with_rivals(const Gaussian& best, Assessment& assessment);
   void warn_of_mode(const Gaussian& best, const Gaussian& other, double elbo, Assessment& assessment) const;
   FitResult report(const Gaussian& q, Assessment assessment, std::int64_t iterations);
+
+  // default_checkpoint.cpp
+  /// What has been done: a fit that is resumed goes on with this stage.
+  enum class Stage { kSearch, kStart, kRefinement, kAlternatives, kAssessment };
+  void enter(Stage stage);
+  void save_checkpoint();
+  void write_checkpoint(io::ChecksummedWriter& out) const;
+  void read_checkpoint(io::ChecksummedReader& in);
 
   // exact_run.cpp
   /// What the model knows without draws; null where draws are needed or asked for.
@@ -52,12 +67,25 @@ class DefaultRun {
   Control control_;
   Evaluator evaluator_;
 
+  Checkpoints checkpoints_;
+  Stage stage_ = Stage::kSearch;
+  SearchState search_;
+  std::vector<Candidate> candidates_;
+
   std::vector<StartReport> reports_;
   CovarianceShape shape_;
   std::optional<Candidate> candidate_;  // the best, before there is a refinement
   std::optional<Refinement> best_;
   std::vector<Refinement> rivals_;  // of the best, which may be at other modes
   Vector first_sd_;
+  /// Refinements from other factors.
+  struct Alternatives {
+    double elbo = 0;            // of the best so far
+    std::int64_t patience = 0;  // iterations
+    int tried = 0;
+    std::optional<Refinement> under_way;
+  };
+  std::optional<Alternatives> alternatives_;
   /// Fits without draws, from every candidate.
   struct ExactFit {
     Gaussian posterior;

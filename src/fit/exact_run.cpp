@@ -46,8 +46,9 @@ std::vector<Candidate> DefaultRun::exact_candidates(ExactElbo& elbo, const std::
                                                     const ExactObserver& go_on) {
   const Index m = model_.dimension();
   if (!elbo.expected().log_concave() || m > kDenseDimension) {
-    auto found = search(
-        m > kDenseDimension && elbo.expected().log_concave() ? std::vector<Vector>{points.front()} : points);
+    const bool one_start = m > kDenseDimension && elbo.expected().log_concave();
+    search_.points = one_start ? std::vector<Vector>{points.front()} : points;
+    auto found = search(search_);
     shape_ = choose_shape(evaluator_, found.front(), options_.rank, options_.seed);
     return found;
   }

@@ -72,7 +72,7 @@ std::vector<std::string> FitOptions::validate(Index dimension) const {
     if (checkpoint->path.empty()) found.emplace_back("checkpoint.path is empty and must name a file");
   }
   if (algorithm1) {
-    const auto more = fitter_options(*this, 1).validate(dimension);
+    const auto more = fitter_options(*this, dimension, 1).validate(dimension);
     found.insert(found.end(), more.begin(), more.end());
     return found;
   }

@@ -4,8 +4,11 @@
 
 #include "algorithm1/fitter.hpp"
 #include "core/elbo.hpp"
+#include "fit/checkpoint_fields.hpp"
+#include "fit/checkpoints.hpp"
 #include "fit/full_pass.hpp"
 #include "fit/runs.hpp"
+#include "posterior/save.hpp"
 
 namespace magva {
 
@@ -47,18 +50,24 @@ class MinibatchRun {
         options_(options),
         threads_(choose_threads(options.threads, model.full())),
         control_({.seconds = options.time_limit}, observers),
-        full_(model.full(), threads_, &control_) {}
+        full_(model.full(), threads_, &control_),
+        checkpoints_(options.checkpoint, "minibatches") {}
 
   FitResult run() {
-    FitResult sample = fit_to_sample();
-    Gaussian start = sample.posterior;
-    Gaussian refined = start;
+    if (checkpoints_.resumes()) checkpoints_.load([&](io::ChecksummedReader& in) { read_checkpoint(in); });
+    if (!sample_) {
+      sample_ = fit_to_sample();
+      start_ = sample_->posterior;
+      save_checkpoint();
+    }
+    Gaussian refined = *start_;
     try {
-      start = refined = correct_mean(start);
-      refined = refine(start);
+      if (!fitter_) correct_mean();
+      refined = *start_;
+      refined = refine();
     } catch (const Stopped&) {  // with the best so far
     }
-    return finish(std::move(sample), std::move(start), std::move(refined));
+    return finish(std::move(*sample_), std::move(*start_), std::move(refined));
   }
 
  private:
@@ -70,6 +79,7 @@ class MinibatchRun {
     options.diagnostic_draws = kSampleDraws;
     options.max_iterations.reset();
     options.quantities.reset();
+    options.checkpoint.reset();
     double spent = 0;
     FitResult result = run_default(
         sample, options, {[&](const FitView& view) { return report_sample(sample.share(), view, spent); }});
@@ -92,55 +102,121 @@ class MinibatchRun {
 
   /// Steps of the mean by the full gradient in the sample's metric, which gain a factor of about
   /// sqrt(rows of the sample / parameters) each.
-  Gaussian correct_mean(const Gaussian& start) {
-    control_.enter(Phase::kPasses);
-    Gaussian best = start;
-    pass_ = look_at(best);
-    double length = 1;
+  void correct_mean() {
+    if (!pass_) {
+      control_.enter(Phase::kPasses);
+      pass_ = look_at(*start_);
+      ++passes_;
+    }
     try {
-      for (int passes = 1; passes < options_.minibatch.passes && pass_->gain > kSettledNats; ++passes) {
-        if (length < std::pow(.5, kStepHalvings)) break;
-        control_.report(passes, std::numeric_limits<double>::quiet_NaN());
-        Gaussian next = moved(best, best.mean() + length * pass_->step);
+      for (; passes_ < options_.minibatch.passes && pass_->gain > kSettledNats; ++passes_) {
+        if (length_ < std::pow(.5, kStepHalvings)) break;
+        save_checkpoint();
+        control_.report(passes_, std::numeric_limits<double>::quiet_NaN());
+        Gaussian next = moved(*start_, start_->mean() + length_ * pass_->step);
         FullPass there = look_at(next);
         if (!(there.log_density > pass_->log_density)) {
-          length /= 2;
+          length_ /= 2;
           continue;
         }
-        best = std::move(next);
+        start_ = std::move(next);
         pass_ = std::move(there);
       }
     } catch (const Stopped&) {  // the best so far
     }
-    return best;
   }
 
   FullPass look_at(const Gaussian& q) {
     return pass_over_all_rows(full_, q, options_.minibatch.draws, options_.seed);
   }
 
-  Gaussian refine(const Gaussian& start) {
+  Gaussian refine() {
     control_.poll();
-    if (!std::isfinite(pass_->anchor.log_density)) return start;
-    control_.enter(Phase::kRefinement);
-    const AnchoredMinibatch anchored(model_, pass_->anchor);
-    const FitterOptions options = refinement_options(start);
-    const Whitening whitening{start.mean(), start.sd()};
-    Fitter fitter(anchored, options, whitening, start.mean());
-    start_family(fitter.family(), start, whitening, options.family);
-    const double cost = static_cast<double>(options.draws + 1) / static_cast<double>(model_.batches());
+    if (!std::isfinite(pass_->anchor.log_density)) return *start_;
+    if (!fitter_) begin_refinement();
+    const double cost =
+        static_cast<double>(fitter_->options().draws + 1) / static_cast<double>(model_.batches());
     try {
-      return fitter
-          .run({[&](const IterationView& view) {
+      return fitter_
+          ->run({[&](const IterationView& view) {
             control_.spend(cost);
             iterations_ = view.iteration;
             control_.report(view.iteration, view.elbo);
+            checkpoints_.save_when_due(control_.seconds(),
+                                       [&](io::ChecksummedWriter& out) { write_checkpoint(out); });
             return true;
           }})
           .posterior;
     } catch (const Stopped&) {
-      return fitter.result(control_.reason(), control_.detail()).posterior;
+      checkpoints_.save([&](io::ChecksummedWriter& out) { write_checkpoint(out); });
+      return fitter_->result(control_.reason(), control_.detail()).posterior;
     }
+  }
+
+  void begin_refinement() {
+    control_.enter(Phase::kRefinement);
+    anchored_.emplace(model_, pass_->anchor);
+    const FitterOptions options = refinement_options(*start_);
+    const Whitening whitening{start_->mean(), start_->sd()};
+    fitter_.emplace(*anchored_, options, whitening, start_->mean());
+    start_family(fitter_->family(), *start_, whitening, options.family);
+    save_checkpoint();
+  }
+
+  // A stage that ended because the fit had to end is not done.
+  void save_checkpoint() {
+    if (!control_.stopped()) checkpoints_.save([&](io::ChecksummedWriter& out) { write_checkpoint(out); });
+  }
+
+  void write_checkpoint(io::ChecksummedWriter& out) const {
+    io::Put put{out};
+    put(full_.counters());
+    put(control_.position());
+    write_gaussian(out, sample_->posterior);
+    visit_sample(put, *sample_);
+    write_gaussian(out, *start_);
+    put(pass_);
+    put(length_);
+    put(passes_);
+    put(iterations_);
+    out.integer(fitter_ ? 1 : 0);
+    if (fitter_) fitter_->save(out);
+  }
+
+  void read_checkpoint(io::ChecksummedReader& in) {
+    io::Get get{in};
+    Evaluator::Counters counters;
+    Control::Position position;
+    get(counters);
+    get(position);
+    sample_ = assessed(read_gaussian(in), Assessment());
+    visit_sample(get, *sample_);
+    start_ = read_gaussian(in);
+    get(pass_);
+    get(length_);
+    get(passes_);
+    get(iterations_);
+    const Index m = model_.dimension();
+    if (start_->dimension() != m || (pass_ && (pass_->step.size() != m || pass_->anchor.theta.size() != m ||
+                                               pass_->anchor.gradient.size() != m)))
+      in.fail("it belongs to a model with another number of parameters");
+    if (in.integer() != 0) {
+      if (!pass_) in.fail("its parts do not fit each other");
+      anchored_.emplace(model_, pass_->anchor);
+      fitter_.emplace(Fitter::resume(in, *anchored_, threads_));
+    }
+    full_.set(counters);
+    control_.go_on_from(position);
+  }
+
+  /// What the result takes from the fit to the sample.
+  template <class Visit, class Result>
+  static void visit_sample(Visit& visit, Result& sample) {
+    visit(sample.trusted);
+    visit(sample.warnings);
+    visit(sample.rank_path);
+    visit(sample.starts);
+    visit(sample.rejected_draws);
   }
 
   FitterOptions refinement_options(const Gaussian& start) const {
@@ -239,7 +315,14 @@ class MinibatchRun {
   int threads_;
   Control control_;
   Evaluator full_;
-  std::optional<FullPass> pass_;
+  Checkpoints checkpoints_;
+  std::optional<FitResult> sample_;
+  std::optional<Gaussian> start_;  // of the minibatches: the sample's fit with a corrected mean
+  std::optional<FullPass> pass_;   // at the start
+  double length_ = 1;              // of the next step of the mean
+  int passes_ = 0;
+  std::optional<AnchoredMinibatch> anchored_;
+  std::optional<Fitter> fitter_;
   std::int64_t iterations_ = 0;
 };
 

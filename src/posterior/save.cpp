@@ -1,6 +1,4 @@
-#include "core/checksummed_file.hpp"
-#include "magva/error.hpp"
-#include "magva/posterior.hpp"
+#include "posterior/save.hpp"
 
 namespace magva {
 
@@ -9,12 +7,30 @@ constexpr const char* kKind = "posterior";
 constexpr int kVersion = 1;
 }  // namespace
 
+void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
+  out.integer(gaussian.dense_ ? 1 : 0);
+  out.matrix(gaussian.mean_);
+  out.matrix(gaussian.factors_);
+  out.matrix(gaussian.residual_);
+}
+
+Gaussian read_gaussian(io::ChecksummedReader& in) {
+  Gaussian gaussian;  // as saved, to the bit: it is in canonical form already
+  gaussian.dense_ = in.integer() == 1;
+  gaussian.mean_ = in.matrix().reshaped();
+  gaussian.factors_ = in.matrix();
+  gaussian.residual_ = in.matrix().reshaped();
+  const Index m = gaussian.mean_.size();
+  const bool fits = gaussian.factors_.rows() == m &&
+                    (gaussian.dense_ ? gaussian.factors_.cols() == m : gaussian.residual_.size() == m);
+  if (!fits) in.fail("its parts do not fit each other");
+  gaussian.factorise();
+  return gaussian;
+}
+
 void Gaussian::save(const std::filesystem::path& path, const std::vector<std::string>& names) const {
   io::ChecksummedWriter out(path, kKind, kVersion);
-  out.integer(dense_ ? 1 : 0);
-  out.matrix(mean_);
-  out.matrix(factors_);
-  out.matrix(residual_);
+  write_gaussian(out, *this);
   out.integer(static_cast<std::int64_t>(names.size()));
   for (const auto& name : names) out.text(name);
   out.commit();
@@ -22,24 +38,12 @@ void Gaussian::save(const std::filesystem::path& path, const std::vector<std::st
 
 SavedPosterior load_posterior(const std::filesystem::path& path) {
   io::ChecksummedReader in(path, kKind, kVersion);
-  const bool dense = in.integer() == 1;
-  Vector mean = in.matrix().reshaped();
-  Matrix factors = in.matrix();
-  Vector residual = in.matrix().reshaped();
+  Gaussian gaussian = read_gaussian(in);
   std::vector<std::string> names;
-  for (std::int64_t left = in.integer(); left > 0; --left) names.push_back(in.text());
+  for (std::size_t left = in.count(); left > 0; --left) names.push_back(in.text());
   in.finish();
-  const Index m = mean.size();
-  const bool fits = factors.rows() == m && (dense ? factors.cols() == m : residual.size() == m) &&
-                    names.size() == static_cast<std::size_t>(m);
-  if (!fits)
-    throw DataError("cannot use '" + path.string() + "': its parts do not fit each other; make it again");
-  Gaussian gaussian;  // as saved, to the bit: it is in canonical form already
-  gaussian.dense_ = dense;
-  gaussian.mean_ = std::move(mean);
-  gaussian.factors_ = std::move(factors);
-  gaussian.residual_ = std::move(residual);
-  gaussian.factorise();
+  if (names.size() != static_cast<std::size_t>(gaussian.dimension()))
+    in.fail("its parts do not fit each other");
   return {std::move(gaussian), std::move(names)};
 }
 

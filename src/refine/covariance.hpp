@@ -5,6 +5,7 @@
 // full rank has it in closed form.
 #include <memory>
 
+#include "core/checksummed_file.hpp"
 #include "magva/posterior.hpp"
 #include "magva/workers.hpp"
 
@@ -69,6 +70,8 @@ class Covariance {
   virtual bool assign(const CovarianceTangent& coordinates) = 0;
 
   virtual Gaussian gaussian(ConstVectorRef mean) const = 0;
+  /// For a checkpoint; read_covariance() gives it back to the bit.
+  virtual void save(io::ChecksummedWriter& out) const = 0;
   /// This, where it is low rank plus diagonal.
   virtual const LowRankCovariance* low_rank() const { return nullptr; }
 };
@@ -80,5 +83,11 @@ inline constexpr double kLargestScaleStep = 1;
 std::unique_ptr<Covariance> make_full_rank(ConstMatrixRef precision);
 /// Sigma = W W' + diag(residual_sd)^2. The workers must outlive it.
 std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residual_sd, Workers& workers);
+
+/// What save() wrote.
+std::unique_ptr<Covariance> read_covariance(io::ChecksummedReader& in, Workers& workers);
+std::unique_ptr<Covariance> read_full_rank(io::ChecksummedReader& in);
+/// What a saved covariance begins with.
+enum class SavedCovariance { kLowRank, kFullRank };
 
 }  // namespace magva

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/archive.hpp"
 #include "magva/error.hpp"
 #include "refine/expected_curvature.hpp"
+#include "refine/sketched_curvature.hpp"
 #include "refine/step_control.hpp"
 #include "search/quadratic_fit.hpp"
 
@@ -49,6 +51,8 @@ class DenseExpectedCurvature final : public ExpectedCurvature {
   std::unique_ptr<ExpectedCurvature> clone() const override {
     return std::make_unique<DenseExpectedCurvature>(*this);
   }
+
+  Index dimension() const override { return a_.rows(); }
 
   // Where A is stale it starts again from Sigma^-1.
   void prepare(const PairBatch& batch, const LowRankCovariance& sigma) override {
@@ -122,7 +126,27 @@ class DenseExpectedCurvature final : public ExpectedCurvature {
     return std::nullopt;
   }
 
+  DenseExpectedCurvature() = default;
+  void save(io::ChecksummedWriter& out) const override {
+    save_head(out, Saved::kDense);
+    visit_fields(io::Put{out}, *this);
+  }
+  void read(io::ChecksummedReader& in) {
+    visit_fields(io::Get{in}, *this);
+    const bool no_root = newton_root_.size() == 0;
+    if (a_.rows() != a_.cols() || newton_root_.rows() != newton_root_.cols() ||
+        !(no_root || newton_root_.rows() == a_.rows()))
+      in.fail("its parts do not fit each other");
+  }
+
  private:
+  template <class Visit, class Curvature>
+  static void visit_fields(Visit visit, Curvature& curvature) {
+    visit(curvature.a_);
+    visit(curvature.newton_root_);
+    visit(curvature.seen_);
+    visit(curvature.mean_square_);
+  }
   Matrix symmetric() const { return .5 * (a_ + a_.transpose()); }
   double memory() const {
     return std::max(kControlMemory * static_cast<double>(a_.rows()), kControlShare * seen_);
@@ -149,6 +173,30 @@ double ExpectedCurvature::compare(const PairBatch& batch, const LowRankCovarianc
   in_use_ = with < without;
   stale_ = !(with < kStaleCurvature * without);
   return with;
+}
+
+void ExpectedCurvature::save_head(io::ChecksummedWriter& out, Saved kind) const {
+  out.integer(static_cast<std::int64_t>(kind));
+  out.integer(in_use_ ? 1 : 0);
+  out.integer(stale_ ? 1 : 0);
+}
+
+std::unique_ptr<ExpectedCurvature> read_curvature(io::ChecksummedReader& in, Workers& workers) {
+  const std::int64_t kind = in.integer();
+  const bool in_use = in.integer() != 0;
+  const bool stale = in.integer() != 0;
+  auto curvature = kind == static_cast<std::int64_t>(ExpectedCurvature::Saved::kDense)
+                       ? read_dense_curvature(in)
+                       : SketchedCurvature::read(in, workers);
+  curvature->in_use_ = in_use;
+  curvature->stale_ = stale;
+  return curvature;
+}
+
+std::unique_ptr<ExpectedCurvature> read_dense_curvature(io::ChecksummedReader& in) {
+  auto curvature = std::make_unique<DenseExpectedCurvature>();
+  curvature->read(in);
+  return curvature;
 }
 
 std::unique_ptr<ExpectedCurvature> make_dense_curvature(Matrix curvature) {

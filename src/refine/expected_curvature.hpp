@@ -13,6 +13,7 @@ class ExpectedCurvature {
  public:
   virtual ~ExpectedCurvature() = default;
   virtual std::unique_ptr<ExpectedCurvature> clone() const = 0;
+  virtual Index dimension() const = 0;
 
   /// Looks at a batch: is A near enough to the truth to be of use?
   virtual void prepare(const PairBatch& batch, const LowRankCovariance& sigma) = 0;
@@ -45,15 +46,27 @@ class ExpectedCurvature {
     return std::nullopt;
   }
 
+  /// For a checkpoint; read_curvature() gives it back to the bit.
+  virtual void save(io::ChecksummedWriter& out) const = 0;
+
  protected:
   /// Compares what A leaves of the gradients' half-differences with what Sigma^-1 leaves; the squared size of
   /// the former, in the metric of Sigma.
   double compare(const PairBatch& batch, const LowRankCovariance& sigma);
 
+  /// Which kind it is, and what all kinds have.
+  enum class Saved { kDense, kSketched };
+  void save_head(io::ChecksummedWriter& out, Saved kind) const;
+
  private:
+  friend std::unique_ptr<ExpectedCurvature> read_curvature(io::ChecksummedReader& in, Workers& workers);
   bool in_use_ = false;
   bool stale_ = false;
 };
+
+/// What save() wrote.
+std::unique_ptr<ExpectedCurvature> read_curvature(io::ChecksummedReader& in, Workers& workers);
+std::unique_ptr<ExpectedCurvature> read_dense_curvature(io::ChecksummedReader& in);
 
 /// A dense A that starts from a positive definite curvature and learns from every batch.
 std::unique_ptr<ExpectedCurvature> make_dense_curvature(Matrix curvature);

@@ -83,6 +83,11 @@ class FullRankCovariance final : public Covariance {
     return Gaussian::dense(mean, upper.transpose());
   }
 
+  void save(io::ChecksummedWriter& out) const override {
+    out.integer(static_cast<std::int64_t>(SavedCovariance::kFullRank));
+    out.matrix(root_);
+  }
+
  private:
   void refresh() { log_det_ = 2 * root_.householderQr().logAbsDeterminant(); }
 
@@ -91,6 +96,12 @@ class FullRankCovariance final : public Covariance {
 };
 
 }  // namespace
+
+std::unique_ptr<Covariance> read_full_rank(io::ChecksummedReader& in) {
+  Matrix root = in.matrix();
+  if (root.rows() != root.cols()) in.fail("its parts do not fit each other");
+  return std::make_unique<FullRankCovariance>(std::move(root));
+}
 
 std::unique_ptr<Covariance> make_full_rank(ConstMatrixRef precision) {
   const Eigen::LLT<Matrix> llt(precision);

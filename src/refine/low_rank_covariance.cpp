@@ -79,6 +79,29 @@ bool LowRankCovariance::assign(const CovarianceTangent& coordinates) {
   return std::isfinite(log_determinant());
 }
 
+void LowRankCovariance::save(io::ChecksummedWriter& out) const {
+  out.integer(static_cast<std::int64_t>(SavedCovariance::kLowRank));
+  out.matrix(factors());
+  out.matrix(residual_sd());
+  out.matrix(log_residual_);
+}
+
+LowRankCovariance LowRankCovariance::read(io::ChecksummedReader& in, Workers& workers) {
+  Matrix factors = in.matrix();
+  const Vector residual_sd = in.matrix().reshaped();
+  Vector log_residual = in.matrix().reshaped();
+  if (factors.rows() != residual_sd.size() || log_residual.size() != residual_sd.size())
+    in.fail("its parts do not fit each other");
+  LowRankCovariance covariance(std::move(factors), residual_sd, workers);
+  covariance.log_residual_ = std::move(log_residual);
+  return covariance;
+}
+
+std::unique_ptr<Covariance> read_covariance(io::ChecksummedReader& in, Workers& workers) {
+  if (in.integer() == static_cast<std::int64_t>(SavedCovariance::kFullRank)) return read_full_rank(in);
+  return std::make_unique<LowRankCovariance>(LowRankCovariance::read(in, workers));
+}
+
 std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residual_sd, Workers& workers) {
   return std::make_unique<LowRankCovariance>(std::move(factors), residual_sd, workers);
 }

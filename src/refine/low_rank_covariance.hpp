@@ -27,6 +27,8 @@ class LowRankCovariance final : public Covariance {
     return Gaussian::low_rank(mean, sigma_.factors(), sigma_.residual());
   }
   const LowRankCovariance* low_rank() const override { return this; }
+  void save(io::ChecksummedWriter& out) const override;
+  static LowRankCovariance read(io::ChecksummedReader& in, Workers& workers);
 
   Index m() const { return sigma_.m(); }
   Index p() const { return sigma_.p(); }

@@ -242,6 +242,7 @@ void Refinement::step() {
 
 Refinement::Refinement(Evaluator& evaluator, GaussianStart start, std::uint64_t seed, double tolerance)
     : state_(std::make_unique<State>(evaluator, std::move(start), seed, tolerance)) {}
+Refinement::Refinement(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Refinement::~Refinement() = default;
 Refinement::Refinement(Refinement&&) noexcept = default;
 Refinement& Refinement::operator=(Refinement&&) noexcept = default;

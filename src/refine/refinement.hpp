@@ -57,8 +57,13 @@ class Refinement {
   /// The signal that is left, its noise, and the noise floor of the last window, in nats.
   std::string describe_window() const;
 
+  /// For a checkpoint, between two steps; read() gives back a refinement that goes on to the same bits.
+  void save(io::ChecksummedWriter& out) const;
+  static Refinement read(io::ChecksummedReader& in, Evaluator& evaluator);
+
  private:
   struct State;
+  explicit Refinement(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

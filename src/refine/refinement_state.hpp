@@ -43,6 +43,8 @@ Gain gain_of(const Gradient& mean, const Gradient& half_difference, const Natura
 struct Refinement::State {
   State(Evaluator& evaluator, GaussianStart start, std::uint64_t seed, double tolerance);
 
+  /// Whether all parts have the sizes that they must have.
+  bool consistent() const;
   bool draw_batch();
   /// Sketches the expected curvature where there is none yet, or an old one, and m is too large for a dense
   /// one.

@@ -31,6 +31,32 @@ SketchedCurvature::SketchedCurvature(LowRankCovariance sigma, const Product& cur
   rest_ = std::max(1., (rest.values.cwiseAbs() + rest.errors + kRitzNoise * rest.noise).maxCoeff());
 }
 
+void SketchedCurvature::save(io::ChecksummedWriter& out) const {
+  save_head(out, Saved::kSketched);
+  sigma_.save(out);
+  out.matrix(found_.z);
+  out.matrix(found_.u);
+  out.matrix(values_);
+  out.matrix(bounds_);
+  out.number(rest_);
+}
+
+std::unique_ptr<ExpectedCurvature> SketchedCurvature::read(io::ChecksummedReader& in, Workers& workers) {
+  if (in.integer() != static_cast<std::int64_t>(SavedCovariance::kLowRank))
+    in.fail("its parts do not fit each other");
+  std::unique_ptr<SketchedCurvature> curvature(new SketchedCurvature(LowRankCovariance::read(in, workers)));
+  curvature->found_.z = in.matrix();
+  curvature->found_.u = in.matrix();
+  curvature->values_ = in.matrix().reshaped();
+  curvature->bounds_ = in.matrix().reshaped();
+  curvature->rest_ = in.number();
+  const Index found = curvature->values_.size();
+  for (const Matrix* part : {&curvature->found_.z, &curvature->found_.u})
+    if (part->rows() != curvature->dimension() || part->cols() != found || curvature->bounds_.size() != found)
+      in.fail("its parts do not fit each other");
+  return curvature;
+}
+
 Matrix SketchedCurvature::times(ConstMatrixRef x, const LowRankCovariance& sigma) const {
   return sigma.solve(x) +
          found_.u * ((values_.array() - 1).matrix().asDiagonal() * (found_.u.transpose() * x));

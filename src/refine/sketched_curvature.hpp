@@ -17,6 +17,8 @@ class SketchedCurvature final : public ExpectedCurvature {
     return std::make_unique<SketchedCurvature>(*this);
   }
 
+  Index dimension() const override { return sigma_.m(); }
+
   void prepare(const PairBatch& batch, const LowRankCovariance& sigma) override { compare(batch, sigma); }
   /// With a Sigma^-1 that moves on: what A has beyond it was found once.
   Matrix times(ConstMatrixRef x, const LowRankCovariance& sigma) const override;
@@ -30,10 +32,14 @@ class SketchedCurvature final : public ExpectedCurvature {
     return solve(gradient, 1);
   }
 
+  void save(io::ChecksummedWriter& out) const override;
+  static std::unique_ptr<ExpectedCurvature> read(io::ChecksummedReader& in, Workers& workers);
+
   /// The part of gradients in the directions that were found.
   Matrix known_part(ConstMatrixRef gradients) const { return found_.u * (found_.z.transpose() * gradients); }
 
  private:
+  explicit SketchedCurvature(LowRankCovariance sigma) : sigma_(std::move(sigma)) {}
   Vector solve(ConstVectorRef g, double rest) const;
 
   LowRankCovariance sigma_;

@@ -5,6 +5,7 @@
 // best is signal/total.
 #include <vector>
 
+#include "core/archive.hpp"
 #include "magva/types.hpp"
 
 namespace magva {
@@ -19,6 +20,13 @@ struct Gain {
   double overshoot = 0;  ///< <g, previous step direction>/2
 };
 
+template <class Visit, io::ConstOrNot<Gain> T>
+void visit_fields(Visit& visit, T& gain) {
+  visit(gain.signal);
+  visit(gain.total);
+  visit(gain.overshoot);
+}
+
 /// Of a window of iterations.
 struct WindowGain {
   double signal = 0;
@@ -26,6 +34,12 @@ struct WindowGain {
   double total = 0;
   double noise() const { return total > signal ? total - signal : 0; }
 };
+template <class Visit, io::ConstOrNot<WindowGain> T>
+void visit_fields(Visit& visit, T& gain) {
+  visit(gain.signal);
+  visit(gain.signal_se);
+  visit(gain.total);
+}
 WindowGain summarise(const std::vector<Gain>& window);
 
 /// The step size of one block.
@@ -41,6 +55,13 @@ class StepControl {
   /// How far, in nats, the noise keeps the iterates from the optimum with this step: for x <- (1 - rho) x +
   /// rho noise the stationary value of |x|^2/2 is rho/(2 - rho) of the noise's.
   double noise_floor(const WindowGain& window) const { return step_ / (2 - step_) * window.noise(); }
+
+  template <class Visit, io::ConstOrNot<StepControl> T>
+  friend void visit_fields(Visit& visit, T& control) {
+    visit(control.step_);
+    visit(control.largest_);
+    visit(control.average_);
+  }
 
  private:
   double step_;

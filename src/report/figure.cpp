@@ -10,6 +10,7 @@
 #include "magva/error.hpp"
 #include "report/page.hpp"
 #include "report/table.hpp"
+#include "results/text.hpp"
 #include "stan/process.hpp"
 
 namespace magva::report {
@@ -44,13 +45,21 @@ set key noopaque samplen 1.4 spacing 1.1 tc rgb '#222222'
 set datafile missing 'NaN'
 )";
 
-std::string quoted(const std::string& text) {
+/// In single quotes gnuplot takes a text as it is: no commands, variables or escapes in it.
+std::string in_quotes(const std::string& text) {
   std::string out = "'";
-  for (const char c : text) {
+  for (const char c : results::printable(text)) {
     if (c == '\'') out += '\'';
-    out += c == '\n' ? ' ' : c;
+    out += c;
   }
   return out + "'";
+}
+
+/// The label of a tic is a format in which a number may be printed.
+std::string quoted_label(const std::string& text) {
+  std::string doubled;
+  for (const char c : text) doubled.append(c == '%' ? 2 : 1, c);
+  return in_quotes(doubled);
 }
 
 void write_numbers(const Panel& panel, std::ostream& out) {
@@ -59,7 +68,7 @@ void write_numbers(const Panel& panel, std::ostream& out) {
                                                          : std::string("NaN");
   };
   for (const Series& series : panel.series) {
-    out << "# " << series.title << ": x y low high\n";
+    out << "# " << results::printable(series.title) << ": x y low high\n";
     for (std::size_t i = 0; i < series.x.size(); ++i)
       out << at(series.x, i) << ' ' << at(series.y, i) << ' ' << at(series.low, i) << ' '
           << at(series.high, i) << '\n';
@@ -68,8 +77,8 @@ void write_numbers(const Panel& panel, std::ostream& out) {
 }
 
 std::string plotted(const Series& series, const std::string& file, std::size_t index) {
-  const std::string data = fmt::format("{} index {}", quoted(file), index);
-  const std::string title = series.title.empty() ? "notitle" : "title " + quoted(series.title);
+  const std::string data = fmt::format("{} index {}", in_quotes(file), index);
+  const std::string title = series.title.empty() ? "notitle" : "title " + in_quotes(series.title);
   switch (series.mark) {
     case Mark::line:
       return fmt::format("{} using 1:2 with lines lw 2 lc rgb '{}' {}", data, series.colour, title);
@@ -109,14 +118,14 @@ std::string names_on_y(const Panel& panel) {
   if (panel.y_names.empty()) return tics("ytics", panel.y_range, panel.height / 45.);
   std::string out;
   for (std::size_t i = 0; i < panel.y_names.size(); ++i)
-    out += fmt::format("{}{} {}", i > 0 ? ", " : "", quoted(panel.y_names[i]), i + 1);
+    out += fmt::format("{}{} {}", i > 0 ? ", " : "", quoted_label(panel.y_names[i]), i + 1);
   return fmt::format("set ytics ({}) noenhanced\nset yrange [{}:.3]\n", out,
                      static_cast<double>(panel.y_names.size()) + .7);
 }
 
 std::string script(const Panel& panel) {
   std::string out = fmt::format("set title {} tc rgb '#111111'\nset xlabel {}\nset ylabel {}\n",
-                                quoted(panel.title), quoted(panel.x_label), quoted(panel.y_label));
+                                in_quotes(panel.title), in_quotes(panel.x_label), in_quotes(panel.y_label));
   out += fmt::format("set xrange {}\nset yrange {}\n", range(panel.x_range), range(panel.y_range)) +
          tics("xtics", panel.x_range, panel.width / 75.) + names_on_y(panel);
   out += panel.key_below ? "set key below horizontal center\n" : "set key inside bottom right vertical\n";
@@ -127,13 +136,13 @@ std::string script(const Panel& panel) {
   out += fmt::format(
              "set terminal svg size {} dynamic noenhanced font 'sans-serif,12' background rgb 'white'\nset "
              "output {}\n",
-             size, quoted(panel.name + ".svg")) +
+             size, in_quotes(panel.name + ".svg")) +
          plot + "\n";
   out += fmt::format(
              "set terminal pngcairo size {},{} noenhanced font 'sans,12' fontscale 2 linewidth 2 pointscale "
              "2\nset "
              "output {}\n",
-             2 * panel.width, 2 * panel.height, quoted(panel.name + ".png")) +
+             2 * panel.width, 2 * panel.height, in_quotes(panel.name + ".png")) +
          plot + "\nunset output\n";
   return out;
 }
@@ -141,7 +150,14 @@ std::string script(const Panel& panel) {
 }  // namespace
 
 std::string draw(const std::vector<Panel>& panels, const std::filesystem::path& folder) {
-  std::filesystem::create_directories(folder);
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) throw io::write_error(folder, failed.value());
+  // Whatever gnuplot is to write is new: a link of that name in a stranger's folder leads nowhere.
+  for (const Panel& panel : panels)
+    for (const char* ending : {".dat", ".svg", ".png"})
+      std::filesystem::remove(folder / (panel.name + ending), failed);
+  std::filesystem::remove(folder / "figures.gp", failed);
   for (const Panel& panel : panels)
     io::write_text(folder / (panel.name + ".dat"), [&](std::ostream& out) { write_numbers(panel, out); });
   const auto path = folder / "figures.gp";

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <limits>
 
 #include "magva/diagnostics.hpp"
 #include "report/check_figures.hpp"
@@ -83,13 +82,6 @@ std::string check_words(const PredictiveCheck& check) {
   return words + ". These rows made the fit: new rows will be predicted less well.";
 }
 
-std::vector<results::TraceRow> read_trace(const results::StoredFit& fit) {
-  results::Trace trace(1);
-  if (std::filesystem::exists(fit.folder.trace()))
-    trace.restore(fit.folder.trace(), std::numeric_limits<std::int64_t>::max());
-  return trace.rows();
-}
-
 struct Figures {
   std::vector<Panel> trace, intervals, priors, loadings, check, model_check;
   std::vector<Panel> all() const {
@@ -107,7 +99,7 @@ std::string write_fit_report(const results::StoredFit& fit, const PredictiveChec
                              const std::filesystem::path& folder) {
   const FitRecord& r = fit.record;
   const auto stored = results::load_check(fit.folder.path() / results::kCheckFile);
-  const Figures figures{trace_panels(read_trace(fit)),
+  const Figures figures{trace_panels(results::Trace::read(fit.folder.trace()).rows()),
                         interval_panels(fit, options),
                         prior_panels(r, options.parameters),
                         loading_panels(fit, options),

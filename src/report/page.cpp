@@ -89,6 +89,7 @@ std::string bullet_list(const std::vector<std::string>& texts) {
 std::string page(const PageText& text) {
   std::string out = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"generator\" content=\"magva\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" "
       "href=\"data:,\">\n<title>{}</title>\n"

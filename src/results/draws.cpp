@@ -41,7 +41,7 @@ std::string head(const Draws& draws, const Origin& origin) {
 
 void append_draw(fmt::memory_buffer& line, const Draws& draws, Index s) {
   auto out = std::back_inserter(line);
-  fmt::format_to(out, "{},{},{}", draws.log_p(s), draws.log_p(s), draws.log_g(s));
+  fmt::format_to(out, "{},{},{}", draws.log_p(s), draws.log_p(s), draws.log_q(s));
   for (const double value : draws.values.col(s)) fmt::format_to(out, ",{}", value);
   line.push_back('\n');
 }
@@ -59,7 +59,7 @@ Draws take_draws(const source::ModelSource& source, const Gaussian& posterior, c
                  std::uint64_t seed) {
   Draws draws = take_draws(*source.reporter, theta, seed);
   draws.log_p = log_densities(*source.model, theta);
-  draws.log_g = posterior.log_density(theta);
+  draws.log_q = posterior.log_density(theta);
   return draws;
 }
 
@@ -69,7 +69,7 @@ void write_csv(std::ostream& out, const Draws& draws) {
   for (const auto& name : draws.names) head += (head.empty() ? "" : ",") + csv_text(name);
   out << head << '\n';
   for (Index s = 0; s < draws.size(); ++s) {
-    std::string line = densities ? fmt::format("{},{}", draws.log_g(s), draws.log_p(s)) : "";
+    std::string line = densities ? fmt::format("{},{}", draws.log_q(s), draws.log_p(s)) : "";
     for (Index i = 0; i < draws.values.rows(); ++i)
       fmt::format_to(std::back_inserter(line), "{}{}", line.empty() ? "" : ",", draws.values(i, s));
     out << line << '\n';

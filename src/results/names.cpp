@@ -119,7 +119,7 @@ std::string cmdstan_name(const std::string& name) {
     if (c == ']') continue;
     out += c == '.' ? ':' : c == '[' || c == ',' ? '.' : c;
   }
-  return out;
+  return out.empty() ? name : out;
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <netcdf.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <numeric>
 #include <set>
@@ -144,10 +145,25 @@ void write_sample_stats(int file, const Draws& draws, const Origin& origin) {
   };
   column("lp", draws.log_p);
   column("log_p", draws.log_p);
-  column("log_g", draws.log_g);
+  column("log_q", draws.log_q);
 }
 
 }  // namespace
+
+bool is_netcdf_of_draws(const std::filesystem::path& file) {
+  int id = 0;
+  if (nc_open(file.c_str(), NC_NOWRITE, &id) != NC_NOERR) return false;
+  int group = 0;
+  std::array<char, 64> text{};
+  std::size_t size = 0;
+  const bool ours = nc_inq_grp_ncid(id, "posterior", &group) == NC_NOERR &&
+                    nc_inq_attlen(group, NC_GLOBAL, "inference_library", &size) == NC_NOERR &&
+                    size < text.size() &&
+                    nc_get_att_text(group, NC_GLOBAL, "inference_library", text.data()) == NC_NOERR &&
+                    std::string(text.data()) == "magva";
+  nc_close(id);
+  return ours;
+}
 
 void write_netcdf(const std::filesystem::path& file, const Draws& draws, const Origin& origin) {
   io::AtomicFile whole(file);

@@ -21,12 +21,17 @@ constexpr std::size_t kMostCandidates = 5;
 
 class CandidateSearch {
  public:
-  CandidateSearch(Evaluator& evaluator, std::uint64_t seed) : evaluator_(evaluator), seed_(seed) {}
+  CandidateSearch(Evaluator& evaluator, SearchState& state, std::uint64_t seed)
+      : evaluator_(evaluator), state_(state), seed_(seed), found_(state.found), highest_(state.highest) {}
 
-  SearchResult run(const std::vector<Vector>& points) {
+  SearchResult run(const std::function<void()>& after_start) {
+    const auto& points = state_.points;
     try {
-      for (std::size_t i = 0; i < points.size() && found_.candidates.size() < kMostCandidates; ++i)
-        search_from(points[i], i);
+      while (state_.next < points.size() && found_.candidates.size() < kMostCandidates) {
+        search_from(points[state_.next], state_.next);
+        ++state_.next;
+        after_start();
+      }
     } catch (const Stopped&) {  // what was found so far
     }
     if (found_.candidates.empty()) found_.candidates.push_back(without_curvature(points.front()));
@@ -131,15 +136,17 @@ class CandidateSearch {
   }
 
   Evaluator& evaluator_;
+  SearchState& state_;
   std::uint64_t seed_;
-  SearchResult found_;
-  std::optional<PathPoint> highest_;
+  SearchResult& found_;
+  std::optional<PathPoint>& highest_;
 };
 
 }  // namespace
 
-SearchResult find_candidates(Evaluator& evaluator, const std::vector<Vector>& points, std::uint64_t seed) {
-  return CandidateSearch(evaluator, seed).run(points);
+SearchResult find_candidates(Evaluator& evaluator, SearchState& state, std::uint64_t seed,
+                             const std::function<void()>& after_start) {
+  return CandidateSearch(evaluator, state, seed).run(after_start);
 }
 
 }  // namespace magva

@@ -1,5 +1,7 @@
 #pragma once
 // The search: from several starts to places where a Gaussian may begin.
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "magva/fit.hpp"
@@ -12,8 +14,20 @@ struct SearchResult {
   std::vector<StartReport> reports;   ///< one per start
 };
 
+/// A search between two of its starts: what it goes on with.
+struct SearchState {
+  std::vector<Vector> points;  ///< to start from
+  std::size_t next = 0;        ///< of the points
+  SearchResult found;
+  std::optional<PathPoint> highest;
+};
+
 /// Searches from each point, finishes modes with the dense curvature where m allows one, and drops what leads
 /// nowhere or where another start led already. Where the fit must end, returns what was found until then.
-SearchResult find_candidates(Evaluator& evaluator, const std::vector<Vector>& points, std::uint64_t seed);
+/// `state` is that of a new search, with its points, or of one that was interrupted; `after_start` is called
+/// after each start.
+SearchResult find_candidates(
+    Evaluator& evaluator, SearchState& state, std::uint64_t seed,
+    const std::function<void()>& after_start = [] {});
 
 }  // namespace magva

@@ -20,7 +20,7 @@ using table::Table;
 
 std::unique_ptr<table::TableParts> parts_of(const ConvertOptions& options,
                                             const table::ReadOptions& reading) {
-  const bool in_memory = options.file == "-" || options.design.discretise == table::Discretise::mdlp;
+  const bool in_memory = options.design.discretise == table::Discretise::mdlp;
   if (!in_memory) return table::csv_file_parts(options.file, reading);
   Table table = table::read_table(options.file, reading);
   if (table.features)

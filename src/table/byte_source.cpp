@@ -188,6 +188,12 @@ std::string sha256_of_file(const std::string& path) {
   return sha.hex();
 }
 
+std::string sha256_of_text(std::string_view text) {
+  Sha256 sha;
+  sha.update(text.data(), text.size());
+  return sha.hex();
+}
+
 TextWindow::TextWindow(ByteSource& source, std::string name, std::size_t max_record)
     : source_(source),
       name_(std::move(name)),

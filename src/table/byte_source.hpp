@@ -107,6 +107,7 @@ class MaybeGzipSource final : public ByteSource {
 
 /// The digest of a file's bytes as they lie on disk.
 std::string sha256_of_file(const std::string& path);
+std::string sha256_of_text(std::string_view text);
 
 // The part of a text that a reader works on: whole records, sliding over the source; long records make it
 // grow up to a limit.

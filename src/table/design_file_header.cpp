@@ -37,12 +37,6 @@ static_assert(sizeof(Prefix) == kPrefix);
 
 std::uint64_t aligned(std::uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
-std::string digest(std::string_view bytes) {
-  table::Sha256 sha;
-  sha.update(bytes.data(), bytes.size());
-  return sha.hex();
-}
-
 Json section_json(const Section& section) {
   return {{"offset", section.offset}, {"bytes", section.bytes}, {"sha256", section.sha256}};
 }
@@ -136,7 +130,7 @@ std::string encode(const Header& header) {
   prefix.version = kVersion;
   prefix.byte_order = kByteOrder;
   prefix.header_bytes = json.size();
-  std::memcpy(prefix.sha256, digest(json).data(), sizeof prefix.sha256);
+  std::memcpy(prefix.sha256, table::sha256_of_text(json).data(), sizeof prefix.sha256);
   std::string bytes(sizeof prefix, '\0');
   std::memcpy(bytes.data(), &prefix, sizeof prefix);
   return bytes + json;
@@ -152,7 +146,7 @@ Header parse_header(std::string_view text, std::uint64_t file_size, const std::s
     if (end != file_size)
       throw DataError(
           fmt::format("it has {} bytes where {} are needed: it was cut short or added to", file_size, end));
-    header.sha256 = digest(text);
+    header.sha256 = table::sha256_of_text(text);
     return header;
   } catch (const Json::exception&) {
     throw DataError(
@@ -182,7 +176,7 @@ Header decode(std::string_view file, const std::string& name) {
                     name, prefix.version, kVersion));
   if (prefix.header_bytes > kMostHeader || prefix.header_bytes > file.size() - kPrefix) throw cut_short();
   const std::string_view json = file.substr(kPrefix, prefix.header_bytes);
-  if (prefix.byte_order != kByteOrder || digest(json) != std::string_view(prefix.sha256, 64))
+  if (prefix.byte_order != kByteOrder || table::sha256_of_text(json) != std::string_view(prefix.sha256, 64))
     throw DataError(
         fmt::format("the design file '{}' is damaged: its header does not have its digest", name));
   return parse_header(json, file.size(), name);

@@ -4,9 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string_view>
+#include <vector>
 
+#include "core/atomic_file.hpp"
 #include "magva/error.hpp"
 #include "table/byte_source.hpp"
 #include "table/csv_reader.hpp"
@@ -105,14 +111,51 @@ namespace {
 constexpr Index kPartValues = Index{1} << 20U;  // about 8 MiB
 constexpr Index kMostPartRows = Index{1} << 16U;
 
+/// A copy of what can be read only once, in a file without a name.
+class Spool {
+ public:
+  explicit Spool(const std::string& path) : file_(std::tmpfile()) {
+    if (!file_) throw io::write_error(std::filesystem::temp_directory_path(), errno);
+    FileSource source(path);
+    std::vector<char> buffer(std::size_t{1} << 18U);
+    while (const std::size_t got = source.read(buffer.data(), buffer.size()))
+      if (std::fwrite(buffer.data(), 1, got, file_.get()) != got) fail();
+    if (std::fflush(file_.get()) != 0) fail();
+  }
+  /// Opened anew, it is read from its beginning.
+  std::string path() const { return fmt::format("/proc/self/fd/{}", ::fileno(file_.get())); }
+
+ private:
+  [[noreturn]] static void fail() {
+    throw IoError(
+        fmt::format("cannot keep a copy of what comes from a pipe, which is read twice, in {}: {}; make room "
+                    "there, or set TMPDIR",
+                    std::filesystem::temp_directory_path().string(), std::strerror(errno)));
+  }
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+bool can_be_read_twice(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  return path != "-" && (std::filesystem::is_regular_file(status) || std::filesystem::is_directory(status) ||
+                         !std::filesystem::exists(status));
+}
+
 class CsvFileParts final : public TableParts {
  public:
-  CsvFileParts(std::string path, ReadOptions options)
-      : path_(std::move(path)), options_(std::move(options)) {}
+  CsvFileParts(const std::string& path, ReadOptions options) : path_(path), options_(std::move(options)) {
+    if (can_be_read_twice(path)) return;
+    spool_ = std::make_unique<Spool>(path);
+    path_ = source_name(path);
+  }
 
   void for_each(const Use& use) override {
     part_ = {};
-    DigestingSource file(std::make_unique<FileSource>(path_));
+    DigestingSource file(std::make_unique<FileSource>(spool_ ? spool_->path() : path_));
     MaybeGzipSource text(file, path_);
     TextWindow window(text, path_, options_.max_line_bytes);
     const TableLayout layout = table_layout(path_, window, options_);
@@ -133,6 +176,7 @@ class CsvFileParts final : public TableParts {
  private:
   std::string path_;
   ReadOptions options_;
+  std::unique_ptr<Spool> spool_;
   Table part_;
   std::string sha256_;
 };
@@ -150,7 +194,6 @@ class WholeTable final : public TableParts {
 }  // namespace
 
 std::unique_ptr<TableParts> csv_file_parts(const std::string& path, const ReadOptions& options) {
-  if (path == "-") throw UsageError("standard input can be read only once");
   return std::make_unique<CsvFileParts>(path, options);
 }
 

@@ -33,7 +33,7 @@ class Interrupt(Case):
 
     def test_once_saves_and_says_so(self):
         process = self.start(*LONG, "--iterations", 10**8, "--out", "fit")
-        self.wait_for("fit/checkpoint.magva")
+        self.wait_for("fit.partial/checkpoint.magva")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, NOT_TRUSTED, err)
@@ -48,7 +48,7 @@ class Interrupt(Case):
 
     def test_twice_exits_at_once(self):
         process = self.start(*LONG, "--iterations", 10**8, "--out", "fit")
-        self.wait_for("fit/checkpoint.magva")
+        self.wait_for("fit.partial/checkpoint.magva")
         os.kill(process.pid, signal.SIGSTOP)  # so that both signals are there before it can finish
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
@@ -74,11 +74,12 @@ class Interrupt(Case):
         words = [*LONG, "--iterations", 100_000]  # half a second at least: the first checkpoint comes long before the end
         whole = self.uninterrupted(*words)
         process = self.start(*words, "--out", "fit")
-        self.wait_for("fit/checkpoint.magva")
+        self.wait_for("fit.partial/checkpoint.magva")
         process.kill()
         process.communicate()
         self.assertEqual(process.returncode, -signal.SIGKILL)
-        self.assertEqual(self.record()["stopped"], "running")
+        self.assertEqual(self.record("fit.partial")["stopped"], "running")
+        self.assertIn("--resume", self.succeeds("summary", "fit").stdout)
         self.fails(DATA, "draws", "fit", says="--resume")
         self.succeeds("fit", "--resume", "--out", "fit")
         self.assert_same_as_uninterrupted(whole)
@@ -88,7 +89,7 @@ class Interrupt(Case):
         words = [*LONG, "--iterations", 100_000]  # half a second at least: the first checkpoint comes long before the end
         whole = self.uninterrupted(*words)
         process = self.start(*words, "--out", "fit")
-        self.wait_for("fit/checkpoint.magva")
+        self.wait_for("fit.partial/checkpoint.magva")
         process.send_signal(signal.SIGINT)
         process.communicate()
         self.succeeds("fit", "data.csv", "--response", "y", "--resume", "--out", "fit", "--threads", 2)
@@ -96,7 +97,7 @@ class Interrupt(Case):
 
     def test_resume_keeps_its_options_and_data(self):
         process = self.start(*LONG, "--iterations", 10**8, "--out", "fit")
-        self.wait_for("fit/checkpoint.magva")
+        self.wait_for("fit.partial/checkpoint.magva")
         process.send_signal(signal.SIGINT)
         process.communicate()
         self.fails(USAGE, "fit", "--resume", "--out", "fit", "--seed", 5, "--rank", 3, says=["--seed", "--rank"])
@@ -111,17 +112,64 @@ class Interrupt(Case):
 
 
 class InterruptedDefault(Case):
-    """The default optimiser has no checkpoints: --resume starts it again, to the same result."""
+    """The default goes on from its checkpoint, or, without draws, is done again: to the same bits."""
 
-    def test_saves_and_can_be_started_again(self):
+    def setUp(self):
+        super().setUp()
         self.logistic_table()
-        self.succeeds("fit", "data.csv", "--response", "y", "--out", "whole")
-        done = self.succeeds("fit", "data.csv", "--response", "y", "--time-limit", 1e-6, "--out", "fit", codes=(NOT_TRUSTED,))
+
+    def assert_same_fit(self):
+        for name in ("posterior.magva", "model.json"):
+            self.assertEqual((self.folder / "fit" / name).read_bytes(), (self.folder / "whole" / name).read_bytes())
+        for key in ("elbo", "khat", "iterations", "gradient_evaluations", "stop_detail", "warnings", "details", "parameters"):
+            self.assertEqual(self.record("fit")[key], self.record("whole")[key], key)
+        trace = [[[r["iteration"], r["gradient_evaluations"], r["elbo"]] for r in self.rows(f"{folder}/trace.csv")]
+                 for folder in ("fit", "whole")]
+        self.assertEqual(*trace)
+
+    def test_without_draws(self):
+        words = ["fit", "data.csv", "--response", "y"]
+        self.succeeds(*words, "--out", "whole")
+        done = self.succeeds(*words, "--time-limit", 1e-6, "--out", "fit", codes=(NOT_TRUSTED,))
         self.assertIn("stopped early", done.stderr)
         self.assertEqual(self.record()["stopped"], "time limit")
         self.succeeds("summary", "fit")
         self.succeeds("fit", "--resume", "--out", "fit", "--time-limit", 1000)
-        self.assertEqual((self.folder / "fit/posterior.magva").read_bytes(), (self.folder / "whole/posterior.magva").read_bytes())
+        self.assert_same_fit()
+
+    def test_with_draws_again_and_again(self):
+        words = ["fit", "data.csv", "--response", "y", "--prior", "horseshoe", "--rank", 2, "--checkpoint", .01]
+        self.succeeds(*words, "--out", "whole", codes=(0, NOT_TRUSTED))
+        limit = self.record("whole")["seconds"] / 6
+        self.succeeds(*words, "--time-limit", limit, "--out", "fit", codes=(NOT_TRUSTED,))
+        best = self.record("fit")["elbo"]
+        for _ in range(200):
+            if self.record("fit")["stopped"] not in ("time limit", "interrupted"):
+                break
+            self.succeeds("fit", "--resume", "--out", "fit", "--time-limit", limit, codes=(0, NOT_TRUSTED))
+            now = self.record("fit")
+            if now["stopped"] == "time limit":
+                self.assertGreaterEqual(now["elbo"], best)
+                best = now["elbo"]
+        self.assert_same_fit()
+
+    def test_a_better_fit_is_not_replaced_by_a_worse(self):
+        words = ["fit", "data.csv", "--response", "y", "--rule", "adadelta-stable", "--rank", 2, "--iterations", 10**8]
+        self.succeeds(*words, "--time-limit", 1.5, "--out", "fit", codes=(NOT_TRUSTED,))
+        (self.folder / "fit/checkpoint.magva").unlink()  # so that it starts again
+        before = self.record("fit")
+        done = self.succeeds("fit", "--resume", "--out", "fit", "--time-limit", .01, codes=(NOT_TRUSTED,))
+        self.assertIn("stays as it is", done.stderr)
+        self.assertEqual(self.record("fit"), before)
+        self.succeeds("draws", "fit", "-n", 2)
+
+    def test_a_checkpoint_of_another_fit_is_refused(self):
+        for seed, folder in ((1, "fit"), (2, "other")):
+            self.succeeds("fit", "data.csv", "--response", "y", "--rule", "adam", "--iterations", 10**8, "--seed", seed,
+                          "--time-limit", .3, "--out", folder, codes=(NOT_TRUSTED,))
+        (self.folder / "fit/checkpoint.magva").write_bytes((self.folder / "other/checkpoint.magva").read_bytes())
+        self.fails(DATA, "fit", "--resume", "--out", "fit", says=["checkpoint.magva", "another fit"])
+        self.succeeds("draws", "fit", "-n", 2)
 
 
 class Prompt(Case):

@@ -50,13 +50,15 @@ class Libraries(Case):
     def test_draws_for_other_programs(self):
         self.succeeds("fit", self.gaussian(), "--data", "data.json", "--generated-quantities", "--out", "fit")
         self.assertIn("replicate", self.by_name())
-        self.succeeds("draws", "fit", "-n", 20, "--log-density", "--out", "d.csv")
+        self.fails(USAGE, "draws", "fit", "-n", 20, says=["--stan-model", "test_stan_gaussian.so"])
+        model = ["--stan-model", self.gaussian()]
+        self.succeeds("draws", "fit", "-n", 20, *model, "--log-density", "--out", "d.csv")
         rows = self.rows("d.csv")
         self.assertEqual(list(rows[0]), ["log_q", "log_p", "theta[1]", "theta[2]", "theta[3]", "replicate"])
-        self.succeeds("draws", "fit", "-n", 20, "--format", "cmdstan-csv", "--out", "c.csv")
+        self.succeeds("draws", "fit", "-n", 20, *model, "--format", "cmdstan-csv", "--out", "c.csv")
         head = next(l for l in (self.folder / "c.csv").read_text().splitlines() if not l.startswith("#"))
         self.assertEqual(head, "lp__,log_p__,log_g__,theta.1,theta.2,theta.3,replicate")
-        self.succeeds("draws", "fit", "-n", 20, "--format", "netcdf", "--out", "d.nc")
+        self.succeeds("draws", "fit", "-n", 20, *model, "--format", "netcdf", "--out", "d.nc")
 
     def test_a_start_file(self):
         library = self.gaussian()
@@ -74,7 +76,8 @@ class Libraries(Case):
         self.assertEqual(process.returncode, NOT_TRUSTED, err)
         self.assertEqual(self.record()["stopped"], "interrupted")
         self.assertIn("interrupted", out)
-        self.succeeds("draws", "fit", "-n", 3)
+        self.succeeds("draws", "fit", "-n", 3, "--stan-model", self.library("slow"))
+        self.fails(USAGE, "fit", "--resume", "--out", "fit", says="is code")
 
     def test_refusals(self):
         library = self.gaussian()

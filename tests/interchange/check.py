@@ -58,7 +58,7 @@ def check_netcdf(file: pathlib.Path) -> None:
     assert data.posterior.attrs["inference_library"] == "magva"
     assert data.posterior.attrs["model_name"] == "known_model"
     assert data.sample_stats["lp"].values[0, -1] == -50
-    assert data.sample_stats["log_g"].values[0, 0] == -2
+    assert data.sample_stats["log_q"].values[0, 0] == -2
     summary = arviz.summary(data, kind="stats")
     assert "Sigma[1, 2]" in summary.index, list(summary.index)
 

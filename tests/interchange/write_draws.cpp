@@ -19,7 +19,7 @@ int main(int arguments, char** words) {
                           100. * static_cast<double>(s);
   }
   draws.log_p = magva::Vector::LinSpaced(draws_wanted, -1, -50);
-  draws.log_g = magva::Vector::LinSpaced(draws_wanted, -2, -3);
+  draws.log_q = magva::Vector::LinSpaced(draws_wanted, -2, -3);
 
   const magva::results::Origin origin{"known_model", 11, "full rank"};
   magva::results::write_cmdstan_csv(folder / "draws.csv", draws, origin);

@@ -110,6 +110,17 @@ TEST(Fit, StopsAtTheTimeLimit) {
   EXPECT_EQ(Fitter(small_logistic(), options).run().stopped, StopReason::kTimeLimit);
 }
 
+void save(const Fitter& fitter, const std::filesystem::path& path) {
+  io::ChecksummedWriter out(path, "checkpoint", 1);
+  fitter.save(out);
+  out.commit();
+}
+
+Fitter resume(const std::filesystem::path& path, const Model& model, int threads = 1) {
+  io::ChecksummedReader in(path, "checkpoint", 1);
+  return Fitter::resume(in, model, threads);
+}
+
 TEST(Fit, ResumedEqualsUninterruptedForEveryFamilyAndRule) {
   const auto model = small_logistic();
   const test::TemporaryFolder folder;
@@ -129,8 +140,8 @@ TEST(Fit, ResumedEqualsUninterruptedForEveryFamilyAndRule) {
       for (const std::int64_t at : {1, 29, 45}) {
         Fitter first(model, options);
         for (std::int64_t t = 0; t < at; ++t) first.step();
-        first.save(path);
-        const FitterResult resumed = Fitter::resume(path, model, 2).run();
+        save(first, path);
+        const FitterResult resumed = resume(path, model, 2).run();
         EXPECT_EQ(resumed.gradient_evaluations, whole.gradient_evaluations);
         expect_same_bits(whole.posterior, resumed.posterior, std::string(name(kind)) + " " + name(rule));
       }
@@ -222,9 +233,9 @@ TEST(Fit, SaysSoWhereTheParametersOverflow) {
 
 TEST(Fit, AnUnwritableCheckpointIsAClearError) {
   const auto model = small_logistic();
-  Fitter fitter(model, options_for(FamilyKind::kStiefel, 10));
+  const Fitter fitter(model, options_for(FamilyKind::kStiefel, 10));
   try {
-    fitter.save("/nonexistent-folder/checkpoint");
+    save(fitter, "/nonexistent-folder/checkpoint");
     FAIL() << "an unwritable path was accepted";
   } catch (const IoError& error) {
     EXPECT_NE(std::string(error.what()).find("/nonexistent-folder/checkpoint"), std::string::npos);
@@ -235,12 +246,12 @@ TEST(Fit, ACheckpointOfAnotherModelOrADamagedOneIsRefused) {
   const auto model = small_logistic();
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "checkpoint";
-  Fitter(model, options_for(FamilyKind::kStiefel, 10)).save(path);
+  save(Fitter(model, options_for(FamilyKind::kStiefel, 10)), path);
   const auto other = test::logistic_target(test::random_matrix(40, 7, 1), test::random_labels(40, 2), 10);
-  EXPECT_THROW(Fitter::resume(path, other), DataError);
+  EXPECT_THROW(resume(path, other), DataError);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 9);
-  EXPECT_THROW(Fitter::resume(path, model), DataError);
-  EXPECT_THROW(Fitter::resume(folder.path() / "none", model), IoError);
+  EXPECT_THROW(resume(path, model), DataError);
+  EXPECT_THROW(resume(folder.path() / "none", model), IoError);
 }
 
 TEST(Fit, TheLiteralAdadeltaRunsOnStiefelWithoutANonFiniteNumber) {

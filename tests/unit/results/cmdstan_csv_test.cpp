@@ -17,7 +17,7 @@ Draws two_draws() {
   draws.names = {"mu", "Sigma[1,2]"};
   draws.values = Matrix{{0.1, 1. / 3}, {-2, 1e-300}};
   draws.log_p = Vector{{-1.5, -2}};
-  draws.log_g = Vector{{-0.25, -1}};
+  draws.log_q = Vector{{-0.25, -1}};
   return draws;
 }
 

@@ -138,8 +138,9 @@ TEST(RankChoice, TakesAsManyFactorsAsPay) {
 TEST(Candidates, TwoModesAreFoundOnceEach) {
   const auto model = targets::two_modes(2, 3);
   Evaluator evaluator(model, 1);
-  const std::vector<Vector> points = {Vector{{3, 3}}, Vector{{2.5, 3.5}}, Vector{{-3, -3}}, Vector{{-2, -3}}};
-  const SearchResult found = find_candidates(evaluator, points, 1);
+  SearchState state;
+  state.points = {Vector{{3, 3}}, Vector{{2.5, 3.5}}, Vector{{-3, -3}}, Vector{{-2, -3}}};
+  const SearchResult found = find_candidates(evaluator, state, 1);
   EXPECT_EQ(found.reports.size(), 4U);
   Index modes = 0;
   for (const Candidate& candidate : found.candidates) modes += candidate.is_mode ? 1 : 0;

@@ -1,0 +1,157 @@
+// The default in a checkpoint: which stage it is at, what the stages before it have found, and the counters
+// that later noise depends on.
+#include <algorithm>
+
+#include "fit/checkpoint_fields.hpp"
+#include "fit/default_run.hpp"
+
+namespace magva {
+
+template <class Visit, io::ConstOrNot<PathPoint> T>
+void visit_fields(Visit& visit, T& point) {
+  visit(point.theta);
+  visit(point.gradient);
+  visit(point.log_density);
+}
+
+template <class Visit, io::ConstOrNot<Candidate> T>
+void visit_fields(Visit& visit, T& candidate) {
+  visit(candidate.centre);
+  visit(candidate.curvature);
+  visit(candidate.is_mode);
+  visit(candidate.search);
+}
+
+template <class Visit, io::ConstOrNot<SearchState> T>
+void visit_fields(Visit& visit, T& search) {
+  visit(search.points);
+  visit(search.next);
+  visit(search.found.candidates);
+  visit(search.found.reports);
+  visit(search.highest);
+}
+
+template <class Visit, io::ConstOrNot<CurvatureSketch> T>
+void visit_fields(Visit& visit, T& sketch) {
+  visit(sketch.diagonal);
+  visit(sketch.values);
+  visit(sketch.directions);
+}
+
+template <class Visit, io::ConstOrNot<CovarianceShape> T>
+void visit_fields(Visit& visit, T& shape) {
+  visit(shape.choice.rank);
+  visit(shape.choice.path);
+  visit(shape.sketch);
+}
+
+namespace {
+
+bool fits(const PathPoint& point, Index m) { return point.theta.size() == m && point.gradient.size() == m; }
+
+bool fits(const Candidate& candidate, Index m) {
+  const auto& curvature = candidate.curvature;
+  return fits(candidate.centre, m) && (!curvature || (curvature->rows() == m && curvature->cols() == m));
+}
+
+bool all_fit(const std::vector<Candidate>& candidates, std::size_t searches, Index m) {
+  return std::all_of(candidates.begin(), candidates.end(),
+                     [&](const Candidate& c) { return fits(c, m) && c.search < searches; });
+}
+
+bool fits(const SearchState& search, Index m) {
+  return std::all_of(search.points.begin(), search.points.end(),
+                     [&](const Vector& point) { return point.size() == m; }) &&
+         all_fit(search.found.candidates, search.points.size(), m) &&
+         (!search.highest || fits(*search.highest, m));
+}
+
+bool fits(const CovarianceShape& shape, Index m) {
+  const auto& sketch = shape.sketch;
+  return shape.choice.rank >= 0 && shape.choice.rank <= m &&
+         (!sketch || (sketch->diagonal.size() == m && sketch->directions.rows() == m &&
+                      sketch->directions.cols() == sketch->values.size()));
+}
+
+std::optional<Refinement> read_refinement(io::ChecksummedReader& in, Evaluator& evaluator) {
+  if (in.integer() == 0) return std::nullopt;
+  return Refinement::read(in, evaluator);
+}
+
+void write_refinement(io::ChecksummedWriter& out, const std::optional<Refinement>& refinement) {
+  out.integer(refinement ? 1 : 0);
+  if (refinement) refinement->save(out);
+}
+
+}  // namespace
+
+// A stage that ended because the fit had to end is not done.
+void DefaultRun::enter(Stage stage) {
+  stage_ = stage;
+  save_checkpoint();
+}
+
+void DefaultRun::save_checkpoint() {
+  if (!control_.stopped()) checkpoints_.save([&](io::ChecksummedWriter& out) { write_checkpoint(out); });
+}
+
+void DefaultRun::write_checkpoint(io::ChecksummedWriter& out) const {
+  io::Put put{out};
+  put(stage_);
+  put(evaluator_.counters());
+  put(control_.position());
+  put(search_);
+  put(candidates_);
+  put(reports_);
+  put(shape_);
+  put(first_sd_);
+  put(stopped_);
+  put(stop_detail_);
+  write_refinement(out, best_);
+  out.integer(static_cast<std::int64_t>(rivals_.size()));
+  for (const Refinement& rival : rivals_) rival.save(out);
+  out.integer(alternatives_ ? 1 : 0);
+  if (!alternatives_) return;
+  put(alternatives_->elbo);
+  put(alternatives_->patience);
+  put(alternatives_->tried);
+  write_refinement(out, alternatives_->under_way);
+}
+
+void DefaultRun::read_checkpoint(io::ChecksummedReader& in) {
+  io::Get get{in};
+  Evaluator::Counters counters;
+  Control::Position position;
+  get(stage_);
+  get(counters);
+  get(position);
+  get(search_);
+  get(candidates_);
+  get(reports_);
+  get(shape_);
+  get(first_sd_);
+  get(stopped_);
+  get(stop_detail_);
+  best_ = read_refinement(in, evaluator_);
+  for (std::size_t left = in.count(); left > 0; --left) rivals_.push_back(Refinement::read(in, evaluator_));
+  if (in.integer() != 0) {
+    alternatives_.emplace();
+    get(alternatives_->elbo);
+    get(alternatives_->patience);
+    get(alternatives_->tried);
+    alternatives_->under_way = read_refinement(in, evaluator_);
+  }
+  const Index m = model_.dimension();
+  const bool whole = stage_ == Stage::kSearch  ? !search_.points.empty()
+                     : stage_ == Stage::kStart ? !candidates_.empty()
+                                               : best_.has_value() && first_sd_.size() == m;
+  if (!whole || !fits(search_, m) || !all_fit(candidates_, reports_.size(), m) || !fits(shape_, m))
+    in.fail("its parts do not fit each other");
+  evaluator_.set(counters);
+  control_.go_on_from(position);
+  if (!search_.points.empty())
+    candidate_ = Candidate{{search_.points.front(), Vector::Zero(m), 0}, std::nullopt, false, 0};
+  if (!candidates_.empty()) candidate_ = candidates_.front();
+}
+
+}  // namespace magva

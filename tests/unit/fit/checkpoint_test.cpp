@@ -1,0 +1,121 @@
+// A fit that is interrupted anywhere and resumed has the bits of one that was not, whatever the way of
+// fitting.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "magva/error.hpp"
+#include "magva/fit.hpp"
+#include "magva/minibatch.hpp"
+#include "statistical/targets.hpp"
+#include "support/targets.hpp"
+#include "support/temporary_folder.hpp"
+#include "unit/model/support.hpp"
+
+namespace magva {
+namespace {
+
+void expect_same_bits(const FitResult& a, const FitResult& b, const std::string& when) {
+  EXPECT_EQ(a.posterior.mean(), b.posterior.mean()) << when;
+  EXPECT_EQ(a.posterior.factors(), b.posterior.factors()) << when;
+  EXPECT_EQ(a.posterior.residual_sd(), b.posterior.residual_sd()) << when;
+  EXPECT_EQ(a.elbo, b.elbo) << when;
+  EXPECT_EQ(a.gradient_evaluations, b.gradient_evaluations) << when;
+  EXPECT_EQ(a.iterations, b.iterations) << when;
+  EXPECT_EQ(a.stop_detail, b.stop_detail) << when;
+  EXPECT_EQ(a.starts.size(), b.starts.size()) << when;
+  EXPECT_EQ(a.rank_path.size(), b.rank_path.size()) << when;
+  EXPECT_EQ(a.warnings.size(), b.warnings.size()) << when;
+}
+
+/// Interrupts the fit at several of the moments at which observers are called, and resumes it.
+void expect_resumed_equals_whole(const Model& model, FitOptions options, int interrupts) {
+  const test::TemporaryFolder folder;
+  CheckpointOptions checkpoint;
+  checkpoint.path = folder.path() / "checkpoint";
+  checkpoint.every = 1e-9;
+  checkpoint.identity = "this fit";
+  int calls = 0;
+  const FitResult whole = fit(model, options, {[&](const FitView&) {
+                                ++calls;
+                                return true;
+                              }});
+  for (int k = 1; k <= interrupts; ++k) {
+    std::filesystem::remove(checkpoint.path);
+    const int last = k * calls / (interrupts + 1);
+    int call = 0;
+    checkpoint.resume = false;
+    options.checkpoint = checkpoint;
+    fit(model, options, {[&](const FitView&) { return ++call < last; }});
+    options.checkpoint->resume = std::filesystem::exists(checkpoint.path);
+    expect_same_bits(whole, fit(model, options), "interrupted at call " + std::to_string(last));
+  }
+}
+
+TEST(Checkpoints, OfTheDefaultWithLowRank) {
+  const auto model = test::logistic_target(test::random_matrix(60, 8, 1), test::random_labels(60, 2), 10);
+  FitOptions options;
+  options.expectations = Expectations::kDraws;
+  options.rank = 2;
+  expect_resumed_equals_whole(model, options, 12);
+}
+
+TEST(Checkpoints, OfTheDefaultWithFullRankAndTwoModes) {
+  const auto model = targets::two_modes(3, 2);
+  FitOptions options;
+  expect_resumed_equals_whole(model, options, 8);
+}
+
+TEST(Checkpoints, OfTheDefaultWithASketchedCurvature) {
+  const auto model = targets::student(2100);
+  FitOptions options;
+  options.rank = 1;
+  options.starts = 1;
+  options.max_iterations = 6;
+  options.diagnostic_draws = 100;
+  expect_resumed_equals_whole(model, options, 1);
+}
+
+TEST(Checkpoints, OfMinibatches) {
+  const RowMatrix x = testing::random_design(2000, 4, 31);
+  const Vector y = x * testing::normal_matrix(4, 1, 32) + testing::normal_matrix(2000, 1, 33);
+  const auto full = std::make_shared<const Regression>(
+      linear_regression({Design::own(x), y, {}, {}}, NormalPriorOptions{.variance = 10}, LinearOptions()));
+  FitOptions options;
+  options.diagnostic_draws = 100;
+  options.max_iterations = 50;
+  expect_resumed_equals_whole(Minibatch(full, {100, 1, 1}), options, 8);
+}
+
+TEST(Checkpoints, OfAlgorithm1) {
+  const auto model = test::logistic_target(test::random_matrix(60, 8, 1), test::random_labels(60, 2), 10);
+  FitOptions options;
+  options.algorithm1.emplace();
+  options.max_iterations = 200;
+  expect_resumed_equals_whole(model, options, 6);
+}
+
+TEST(Checkpoints, OfAnotherFitOrADamagedOneAreRefused) {
+  const auto model = test::logistic_target(test::random_matrix(60, 8, 1), test::random_labels(60, 2), 10);
+  const test::TemporaryFolder folder;
+  FitOptions options;
+  options.expectations = Expectations::kDraws;
+  options.rank = 2;
+  options.checkpoint.emplace();
+  options.checkpoint->path = folder.path() / "checkpoint";
+  options.checkpoint->identity = "one";
+  int call = 0;
+  fit(model, options, {[&](const FitView& view) { return view.phase != Phase::kRefinement || ++call < 20; }});
+  options.checkpoint->resume = true;
+  options.checkpoint->identity = "another";
+  EXPECT_THROW(fit(model, options), DataError);
+  options.checkpoint->identity = "one";
+  const auto other = test::logistic_target(test::random_matrix(60, 7, 1), test::random_labels(60, 2), 10);
+  EXPECT_THROW(fit(other, options), DataError);
+  std::filesystem::resize_file(options.checkpoint->path,
+                               std::filesystem::file_size(options.checkpoint->path) / 2);
+  EXPECT_THROW(fit(model, options), DataError);
+}
+
+}  // namespace
+}  // namespace magva
