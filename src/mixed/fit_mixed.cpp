@@ -27,7 +27,7 @@ constexpr int kRounds = 3;
 constexpr double kGoodKhat = .5;
 /// Proposals per draw returned, if the model is cheap; and what else limits them.
 constexpr Index kProposalsPerDraw = 4;
-constexpr double kMostWork = 1e10;
+constexpr double kMostWork = 4e9;
 constexpr Index kFewestProposals = 100;
 /// An evaluation with more multiplications is dear: then the fit ends after a few iterations from one start,
 /// which bring its Gaussian near enough for importance weights to do the rest.
@@ -121,8 +121,8 @@ MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior,
     if (!(log_weights.maxCoeff() > -std::numeric_limits<double>::infinity())) break;
     const SmoothedWeights weights = smooth_weights(log_weights);
     khat = weights.khat;
-    const bool last = round + 1 == kRounds;
-    if (khat <= (last ? kDoubtfulKhat : kGoodKhat))
+    const bool content = round + 1 == kRounds || model.work() > kDearWork;
+    if (khat <= (content ? kDoubtfulKhat : kGoodKhat))
       return {proposals.theta(Eigen::all, resample(weights.log_weights, draws, seed)), true, khat};
     const std::optional<Gaussian> moved = weighted_gaussian(proposals.theta, weights);
     if (!moved) break;
