@@ -39,26 +39,30 @@ Matrix random_factors(Index m, Index columns, Index number) {
   return out;
 }
 
-/// The value and its gradient in coordinates (V, x): W = diag(c) V and d^2 = c^2 (floor + exp(2 x)) with the
-/// conditional sds c. Some residual sds may tend to 0 on the way to a maximum (factor analysis knows this as
-/// a Heywood case): the floor keeps Sigma^-1 computable.
+/// The value and its gradient in coordinates (V, x): W = L^-T V with A = L L', and d^2 = c^2 (floor + exp(2
+/// x)) with the conditional sds c. In V the term tr(A W W') is |V|^2: an ascent takes a third of the
+/// iterations that it takes in W scaled by c. Some residual sds may tend to 0 on the way to a maximum (factor
+/// analysis knows this as a Heywood case): the floor keeps Sigma^-1 computable.
 class Objective {
  public:
-  Objective(const Matrix& precision, const Vector& conditional_sd, Index rank)
-      : precision_(precision), sd_(conditional_sd), rank_(rank) {}
+  Objective(const Matrix& cholesky, const Vector& conditional_sd, Index rank)
+      : cholesky_(cholesky), sd_(conditional_sd), rank_(rank) {}
 
   Index dimension() const { return sd_.size() * (rank_ + 1); }
 
   Vector coordinates(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
     Vector out(dimension());
-    out.head(sd_.size() * rank_) = Matrix(sd_.cwiseInverse().asDiagonal() * factors).reshaped();
+    out.head(sd_.size() * rank_) =
+        Matrix(cholesky_.triangularView<Eigen::Lower>().transpose() * factors).reshaped();
     out.tail(sd_.size()) =
         .5 * (residual_sd.cwiseQuotient(sd_).array().square() - floor()).max(floor()).log();
     return out;
   }
 
   Matrix factors(ConstVectorRef at) const {
-    return sd_.asDiagonal() * at.head(sd_.size() * rank_).reshaped(sd_.size(), rank_);
+    Matrix out = at.head(sd_.size() * rank_).reshaped(sd_.size(), rank_);
+    cholesky_.triangularView<Eigen::Lower>().transpose().solveInPlace(out);
+    return out;
   }
   Vector residual_sd(ConstVectorRef at) const {
     return sd_.array() * (floor() + (2 * at.tail(sd_.size())).array().exp()).sqrt();
@@ -66,28 +70,26 @@ class Objective {
 
   double operator()(ConstVectorRef at, VectorRef gradient) const {
     const Index m = sd_.size();
-    const Matrix w = factors(at);
     const Vector d = residual_sd(at);
     // With a = D^-1 W and C = I + a'a: Sigma^-1 W = D^-1 a C^-1, diag(Sigma^-1) = (1 - |C^-1/2 a_i|^2) / d^2.
-    const Matrix a = d.cwiseInverse().asDiagonal() * w;
+    const Matrix a = d.cwiseInverse().asDiagonal() * factors(at);
     Matrix c = a.transpose() * a;
     c.diagonal().array() += 1;
     const Eigen::LLT<Matrix> llt(c);
-    const Matrix half = llt.matrixL().solve(a.transpose());
-    const Matrix solved = d.cwiseInverse().asDiagonal() * llt.matrixU().solve(half).transpose();
-    const Vector inverse_diagonal =
-        (1 - half.colwise().squaredNorm().transpose().array()) / d.array().square();
-    const Matrix image = precision_ * w;
-    gradient.head(m * rank_) = Matrix(sd_.asDiagonal() * (solved - image)).reshaped();
-    gradient.tail(m) = (inverse_diagonal - precision_.diagonal()).array() * sd_.array().square() *
-                       (2 * at.tail(m)).array().exp();
-    return -.5 * image.cwiseProduct(w).sum() - .5 * precision_.diagonal().dot(d.cwiseAbs2()) +
+    const Matrix inverse = llt.solve(Matrix::Identity(rank_, rank_));
+    Matrix solved = a * inverse;
+    const Vector inverse_diagonal = (1 - solved.cwiseProduct(a).rowwise().sum().array()) / d.array().square();
+    solved.array().colwise() /= d.array();
+    cholesky_.triangularView<Eigen::Lower>().solveInPlace(solved);
+    gradient.head(m * rank_) = solved.reshaped() - at.head(m * rank_);
+    gradient.tail(m) = (inverse_diagonal.array() * sd_.array().square() - 1) * (2 * at.tail(m)).array().exp();
+    return -.5 * at.head(m * rank_).squaredNorm() - .5 * d.cwiseQuotient(sd_).squaredNorm() +
            d.array().log().sum() + Vector(llt.matrixLLT().diagonal()).array().log().sum();
   }
 
  private:
   static double floor() { return kResidualFloor * kResidualFloor; }
-  const Matrix& precision_;
+  const Matrix& cholesky_;
   const Vector& sd_;
   Index rank_;
 };
@@ -131,7 +133,7 @@ Matrix QuadraticFitter::eigenvectors(ConstVectorRef residual_sd, Index rank) con
 
 QuadraticFit QuadraticFitter::maximize_from(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
   if (factors.cols() == 0) return mean_field();
-  const Objective objective(precision_, conditional_sd_, factors.cols());
+  const Objective objective(cholesky_, conditional_sd_, factors.cols());
   const auto model = make_model(objective.dimension(), objective);
   Evaluator evaluator(model, 1, control_, 0);
   Vector at = objective.coordinates(factors, residual_sd);
