@@ -28,24 +28,26 @@ LowRankCoordinates::LowRankCoordinates(Vector centre, Vector conditional_sd,
   if (curvature) root_ = Eigen::LLT<Matrix>(*curvature).matrixU().solve(Matrix::Identity(m_, m_));
 }
 
-Vector LowRankCoordinates::times_root(ConstVectorRef u) const {
+Matrix LowRankCoordinates::times_root(ConstMatrixRef u) const {
   if (root_) return root_->triangularView<Eigen::Upper>() * u;
-  return scale_.cwiseProduct(u);
+  return scale_.asDiagonal() * u;
 }
 
-Vector LowRankCoordinates::root_transposed_times(ConstVectorRef g) const {
+Matrix LowRankCoordinates::root_transposed_times(ConstMatrixRef g) const {
   if (root_) return root_->triangularView<Eigen::Upper>().transpose() * g;
-  return scale_.cwiseProduct(g);
+  return scale_.asDiagonal() * g;
+}
+
+Matrix LowRankCoordinates::solve_root(ConstMatrixRef v) const {
+  if (root_) return root_->triangularView<Eigen::Upper>().solve(v);
+  return scale_.cwiseInverse().asDiagonal() * v;
 }
 
 Vector LowRankCoordinates::coordinates(const LowRankPoint& point) const {
   Vector x(dimension());
-  const Vector shift = point.mean - centre_;
-  x.head(m_) =
-      root_ ? Vector(root_->triangularView<Eigen::Upper>().solve(shift)) : shift.cwiseQuotient(scale_);
+  x.head(m_) = solve_root(point.mean - centre_);
   if (p_ > 0) {
-    const Matrix scaled = scale_.cwiseInverse().asDiagonal() * point.factors;
-    const Eigen::BDCSVD<Matrix> svd(scaled, Eigen::ComputeThinU);
+    const Eigen::BDCSVD<Matrix> svd(solve_root(point.factors), Eigen::ComputeThinU);
     x.segment(m_, m_ * p_) = svd.matrixU().reshaped();
     x.segment(m_ + m_ * p_, p_) = svd.singularValues().cwiseMax(kShortestFactor).array().log();
   }
@@ -59,7 +61,7 @@ Vector LowRankCoordinates::coordinates(const LowRankPoint& point) const {
 LowRankPoint LowRankCoordinates::point(ConstVectorRef x) const {
   const Matrix b = x.segment(m_, m_ * p_).reshaped(m_, p_);
   const Vector length = x.segment(m_ + m_ * p_, p_).array().exp();
-  return {centre_ + times_root(x.head(m_)), scale_.asDiagonal() * b * length.asDiagonal(),
+  return {centre_ + times_root(x.head(m_)), times_root(b * length.asDiagonal()),
           scale_.array() * (kResidualFloor * kResidualFloor + (2 * x.tail(m_)).array().exp()).sqrt()};
 }
 
@@ -68,7 +70,7 @@ Vector LowRankCoordinates::gradient(ConstVectorRef x, const LowRankPoint& point,
   Vector g(dimension());
   g.head(m_) = root_transposed_times(derivatives.mean);
   const Vector length = x.segment(m_ + m_ * p_, p_).array().exp();
-  g.segment(m_, m_ * p_) = Matrix(scale_.asDiagonal() * derivatives.factors * length.asDiagonal()).reshaped();
+  g.segment(m_, m_ * p_) = root_transposed_times(derivatives.factors * length.asDiagonal()).reshaped();
   g.segment(m_ + m_ * p_, p_) = derivatives.factors.cwiseProduct(point.factors).colwise().sum().transpose();
   // d d / d e = c^2 exp(2 e) / d.
   g.tail(m_) = derivatives.residual_sd.array() * scale_.array().square() * (2 * x.tail(m_)).array().exp() /

@@ -149,13 +149,17 @@ TEST(LowRankCoordinates, GoThereAndBack) {
   const Index m = 9;
   Workers workers(1);
   const Vector sd = test::normals(m, 1, 3).col(0).array().exp();
-  LowRankCoordinates coordinates(Vector::Zero(m), sd, std::nullopt, 3, workers);
+  Matrix curvature = test::normals(m, m, 4);
+  curvature = curvature * curvature.transpose() + Matrix(sd.cwiseAbs2().cwiseInverse().asDiagonal());
   const LowRankPoint point{test::normals(m, 1, 5).col(0), test::normals(m, 3, 6), 2 * sd};
-  const LowRankPoint back = coordinates.point(coordinates.coordinates(point));
-  EXPECT_LT((back.mean - point.mean).norm(), 1e-12);
-  EXPECT_LT((back.factors * back.factors.transpose() - point.factors * point.factors.transpose()).norm(),
-            1e-10);
-  EXPECT_LT((back.residual_sd - point.residual_sd).norm(), 1e-10);
+  for (const std::optional<Matrix>& scaling : {std::optional<Matrix>(), std::optional<Matrix>(curvature)}) {
+    LowRankCoordinates coordinates(Vector::Zero(m), sd, scaling, 3, workers);
+    const LowRankPoint back = coordinates.point(coordinates.coordinates(point));
+    EXPECT_LT((back.mean - point.mean).norm(), 1e-12);
+    EXPECT_LT((back.factors * back.factors.transpose() - point.factors * point.factors.transpose()).norm(),
+              1e-10);
+    EXPECT_LT((back.residual_sd - point.residual_sd).norm(), 1e-10);
+  }
 }
 
 // Known noise: E[-Hessian] is constant, so that the best low-rank Gaussian is the quadratic's.
