@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs the example of a user's own model against what is installed in a folder, and includes every pair of its headers.
+# Builds and runs the examples against what is installed in a folder, and includes every pair of its headers.
 # usage: check.sh PREFIX COMPILER
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
@@ -12,7 +12,11 @@ build() {
 prefix=$(realpath "$1")
 compiler="$2"
 build "$here/headers" headers
-build "$here/../../examples/own_model" example
-"$scratch/example/own_model" | tee "$scratch/said"
+build "$here/../../examples/own_model" own_model
+"$scratch/own_model/own_model" | tee "$scratch/said"
 grep -q "^converged: mu = 10\.[12]" "$scratch/said"
+build "$here/../../examples/table" table
+"$scratch/table/table" "$prefix/share/magva/ionosphere.csv" Class "$scratch/fit" >"$scratch/said" || [ $? -eq 3 ]
+grep -q "^logistic regression .*: converged, ELBO" "$scratch/said"
+"$prefix/bin/magva" summary "$scratch/fit" >/dev/null
 "$prefix/bin/magva" --version
