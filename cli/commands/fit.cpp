@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "commands/commands.hpp"
 #include "commands/fit_options.hpp"
@@ -13,6 +15,8 @@
 #include "fitting/run.hpp"
 #include "magva/error.hpp"
 #include "magva/fit_folder.hpp"
+#include "magva/prediction.hpp"
+#include "magva/stored_check.hpp"
 #include "results/text.hpp"
 #include "results/unfinished_fit.hpp"
 #include "table/byte_source.hpp"
@@ -136,6 +140,24 @@ FitOutcome run_fit(const fitting::FitTask& task) {
   }
 }
 
+/// Does the model fit its data? Unset for models that cannot be checked, and for very long tables.
+std::optional<results::StoredCheck> check_of(const source::ModelSource& source, const Gaussian& posterior,
+                                             std::uint64_t seed) {
+  constexpr Index kValues = 20'000'000;  // rows times draws
+  if (!source.rows || source.rows->response.size() == 0) return std::nullopt;
+  const Index draws = std::clamp<Index>(kValues / source.rows->response.size(), 200, 1000);
+  const auto input = prediction::check_input(source, posterior, draws, seed);
+  if (!input) return std::nullopt;
+  Workers workers(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  return results::stored_check(*input, check_fit(*input, workers), source.spec->response_name());
+}
+
+/// Said in a note, or in a warning if another family should be tried.
+void add_check(FitRecord& record, const FitCheck& check) {
+  const bool advice = check.dispersion && !check.dispersion->advice.empty();
+  (advice ? record.warnings : record.notes).push_back(check.describe());
+}
+
 /// What ties a checkpoint to its fit: the data and all options that the result depends on.
 std::string identity(const FitRecord& record) {
   results::Json what = {
@@ -179,9 +201,12 @@ int put_in_place(const Values& values, UnfinishedFit& fit, const FitRecord& reco
   return record.trusted.value_or(false) ? kOk : kNotTrusted;
 }
 
-int finish(const Values& values, const source::ModelSource& source, UnfinishedFit& fit,
-           const FitRecord& record, const FitOutcome& outcome) {
+int finish(const Values& values, const source::ModelSource& source, UnfinishedFit& fit, FitRecord record,
+           const FitOutcome& outcome) {
   const bool can_go_on = stopped_early(outcome.result);
+  const auto check = check_of(source, outcome.result.posterior, seed_of(values));
+  if (check) add_check(record, check->check);
+  if (check) results::save_check(*check, fit.folder().path() / results::kCheckFile);
   results::store_fit(fit.folder(), record, outcome.result.posterior, source, outcome.trace);
   if (!can_go_on) std::filesystem::remove(fit.folder().checkpoint());
   const int code = put_in_place(values, fit, record);
@@ -268,38 +293,42 @@ int run_new(const Values& values, Ranks& ranks) {
 }  // namespace
 
 options::Command fit() {
-  return {.name = "fit",
-          .summary = "approximate a posterior by a Gaussian and write it to a folder",
-          .description =
-              "Fits a Gaussian with low-rank plus diagonal covariance to a posterior: that of a regression "
-              "on the table in "
-              "FILE, or of a Stan program with its --data. Writes fit.json, trace.csv, posterior.magva and "
-              "model.json to the folder --out.\n"
-              "Ctrl-C once stops the fit after the current iteration and saves what there is (exit code 3); "
-              "--resume "
-              "goes on from there, also after a crash. Ctrl-C twice exits at once.",
-          .arguments =
-              {{"FILE",
-                "a table with a header: CSV, TSV or LIBSVM, plain or gzipped, '-' for standard input; a "
-                "design file that 'magva convert' made; or a Stan model, "
-                "a .stan program (needs the environment variable BRIDGESTAN) or a BridgeStan library (.so)",
-                options::ValueKind::file, false}},
-          .groups = fit_option_groups(),
-          .examples =
-              {{"logistic regression", "magva fit ionosphere.csv --response Class --out fit/"},
-               {"a horseshoe prior on standardised columns",
-                "magva fit genes.csv --response type --prior horseshoe --standardise --out fit/"},
-               {"a smooth curve", "magva fit xy.csv --response y --model pspline --covariate x --out fit/"},
-               {"the paper's Algorithm 1",
-                "magva fit ionosphere.csv --response Class --rule adadelta --approximation grassmann --rank "
-                "4 --out fit/"},
-               {"a Stan program", "magva fit schools.stan --data schools.json --out fit/"},
-               {"go on after an interruption", "magva fit --resume --out fit/"}},
-          .run = [](const Values& values) {
-            Ranks ranks;
-            if (!ranks.leads()) return ranks.serve();
-            return values.flag("resume") ? run_resumed(values, ranks) : run_new(values, ranks);
-          }};
+  return {
+      .name = "fit",
+      .summary = "approximate a posterior by a Gaussian and write it to a folder",
+      .description =
+          "Fits a Gaussian with low-rank plus diagonal covariance to a posterior: that of a regression "
+          "on the table in "
+          "FILE, or of a Stan program with its --data. Writes fit.json, trace.csv, posterior.magva and "
+          "model.json to the folder --out.\n"
+          "Ctrl-C once stops the fit after the current iteration and saves what there is (exit code 3); "
+          "--resume "
+          "goes on from there, also after a crash. Ctrl-C twice exits at once.",
+      .arguments =
+          {{"FILE",
+            "a table with a header: CSV, TSV or LIBSVM, plain or gzipped, '-' for standard input; a "
+            "design file that 'magva convert' made; or a Stan model, "
+            "a .stan program (needs the environment variable BRIDGESTAN) or a BridgeStan library (.so)",
+            options::ValueKind::file, false}},
+      .groups = fit_option_groups(),
+      .examples =
+          {{"a mixed model for counts",
+            "magva fit visits.csv --formula 'visits ~ age*sex + offset(log(days)) + (1 | clinic)' --family "
+            "negbinomial --out fit/"},
+           {"logistic regression on all columns", "magva fit ionosphere.csv --response Class --out fit/"},
+           {"a horseshoe prior on standardised columns",
+            "magva fit genes.csv --response type --prior horseshoe --standardise --out fit/"},
+           {"a smooth curve", "magva fit xy.csv --response y --model pspline --covariate x --out fit/"},
+           {"the paper's Algorithm 1",
+            "magva fit ionosphere.csv --response Class --rule adadelta --approximation grassmann --rank "
+            "4 --out fit/"},
+           {"a Stan program", "magva fit schools.stan --data schools.json --out fit/"},
+           {"go on after an interruption", "magva fit --resume --out fit/"}},
+      .run = [](const Values& values) {
+        Ranks ranks;
+        if (!ranks.leads()) return ranks.serve();
+        return values.flag("resume") ? run_resumed(values, ranks) : run_new(values, ranks);
+      }};
 }
 
 }  // namespace magva::commands

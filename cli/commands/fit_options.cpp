@@ -1,12 +1,15 @@
 #include "commands/fit_options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <limits>
 
 #include "commands/outputs.hpp"
+#include "magva/error.hpp"
 #include "magva/fit.hpp"
 #include "magva/model_source.hpp"
+#include "magva/response_family.hpp"
 
 namespace magva::commands {
 
@@ -79,12 +82,68 @@ OptionSpec response_option() {
   return column("response", "the column that is to be explained; of a LIBSVM file its label");
 }
 
+const std::vector<std::string> kFamilies = {"gaussian",    "student_t",   "bernoulli",  "binomial",
+                                            "poisson",     "negbinomial", "gamma",      "weibull",
+                                            "exponential", "ordered",     "categorical"};
+
+/// The family's name, or what an option that once had this name is called now.
+std::string check_family(const std::string& text) {
+  for (const char* form :
+       {"mean-field", "low-rank", "full-rank", "stiefel", "grassmann", "vafc", "fixed-rank"})
+    if (text == form)
+      return fmt::format("the family of the response; the form of the Gaussian is now --approximation {}",
+                         form);
+  try {
+    parse_distribution(text);
+    return {};
+  } catch (const UsageError&) {
+    return fmt::format("one of {}", fmt::join(kFamilies, ", "));
+  }
+}
+
+std::string check_link_name(const std::string& text) {
+  return options::one_of({"identity", "log", "logit", "probit", "cloglog"})(text);
+}
+
+std::string check_prior(const std::string& text) {
+  if (text == "normal" || text == "horseshoe" || text.find('~') != std::string::npos) return {};
+  return "normal, horseshoe, or a statement such as 'x1 ~ normal(0, 1)'";
+}
+
 std::vector<OptionSpec> model_options() {
   return {
+      {.name = "formula",
+       .value = "FORMULA",
+       .standard = "",
+       .help = "the model in R's grammar: 'y ~ x1*x2 + log(dose) + C(site, base=A) + s(age) + "
+               "offset(log(days)) + "
+               "(1 + x1 | school)'; the response may be cbind(successes, failures), successes | trials(n) or "
+               "Surv(time, status)"},
+      {.name = "family",
+       .value = "WORD",
+       .standard = "",
+       .help = "the family of the response; if it is not given, chosen by the response",
+       .check = check_family,
+       .choices = kFamilies},
+      {.name = "link",
+       .value = "WORD",
+       .standard = "",
+       .help = "the link of the family, if it has several: logit, probit or cloglog",
+       .check = check_link_name,
+       .choices = {"identity", "log", "logit", "probit", "cloglog"}},
       response_option(),
-      choice("model", "auto", "the model; auto chooses by the response and says which",
+      choice("model", "auto",
+             "short for a family with --response; auto chooses by the response and says which",
              {"auto", "logistic", "linear", "poisson", "pspline"}),
-      choice("prior", to_string(kRegression.prior), "the prior of the coefficients", {"normal", "horseshoe"}),
+      {.name = "prior",
+       .value = "PRIOR",
+       .standard = "",
+       .help =
+           "horseshoe, for all coefficients; or the prior of a parameter or of all levels of a factor: 'x1 ~ "
+           "normal(0, 1)', student_t, cauchy, horseshoe, regularised_horseshoe; others keep their defaults",
+       .check = check_prior,
+       .choices = {"normal", "horseshoe"},
+       .repeatable = true},
       positive(
           "prior-variance", "V", "",
           "the prior N(0, V) for every coefficient and the intercept; if it is not given, normal priors on "
@@ -203,6 +262,18 @@ std::vector<OptionSpec> output_options() {
 }
 
 }  // namespace
+
+OptionSpec level_option() {
+  return {.name = "level",
+          .value = "P",
+          .standard = "0.9",
+          .help = "the probability of the intervals",
+          .kind = ValueKind::number,
+          .check = [](const std::string& text) -> std::string {
+            const auto value = options::to_number(text);
+            return value && *value > 0 && *value < 1 ? "" : "a number between 0 and 1";
+          }};
+}
 
 OptionSpec missing_option() {
   return choice("missing", "refuse", "what to do about rows with missing cells", {"refuse", "drop"});

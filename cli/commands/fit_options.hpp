@@ -11,6 +11,7 @@ std::vector<options::OptionGroup> fit_option_groups();
 std::vector<options::OptionGroup> convert_option_groups();
 /// --missing, which other commands share.
 options::OptionSpec missing_option();
+options::OptionSpec level_option();
 /// Those by which tables are read, which other commands share.
 std::vector<options::OptionSpec> reading_options();
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <cmath>
 #include <limits>
 
 #include "commands/commands.hpp"
@@ -21,6 +22,8 @@ namespace magva::commands {
 namespace {
 
 using prediction::NewRows;
+using prediction::PredictionScale;
+using prediction::PredictOptions;
 using prediction::RowPredictions;
 using prediction::Scores;
 using source::ModelSpec;
@@ -32,20 +35,51 @@ ModelSpec spec_of(const results::StoredFit& fit) {
   return *fit.spec;
 }
 
-void write_rows(std::ostream& out, const ModelSpec& spec, const NewRows& rows, const RowPredictions& p) {
-  const bool classes = spec.two_classes();
-  out << (classes ? "row,class,probability,q05,q95" : "row,mean,q05,q95");
+/// "q05", or "q2.5".
+std::string quantile_name(double probability) {
+  const double percent = 100 * probability;
+  const bool whole = std::abs(percent - std::round(percent)) < 1e-9;
+  return whole ? fmt::format("q{:02.0f}", percent) : fmt::format("q{:g}", percent);
+}
+
+/// What is said of a row before its interval.
+struct RowText {
+  const ModelSpec& spec;
+  const RowPredictions& predictions;
+  bool by_class;  ///< the likeliest class and its probability, instead of the mean
+
+  std::string of(Index i) const {
+    const auto& names = spec.classes();
+    const RowPredictions& p = predictions;
+    if (!by_class) return fmt::format("{}", p.mean(i));
+    if (p.probabilities.cols() == 0)
+      return fmt::format("{},{}", results::csv_text(names[p.mean(i) >= .5 ? 1 : 0]), p.mean(i));
+    const auto best = static_cast<Index>(p.mean(i));
+    return fmt::format("{},{}", results::csv_text(names[static_cast<std::size_t>(best)]),
+                       p.probabilities(i, best));
+  }
+  std::string observed(double response) const {
+    const auto& names = spec.classes();
+    const bool classes = spec.two_classes() || predictions.probabilities.cols() > 0;
+    return classes ? results::csv_text(names[static_cast<std::size_t>(response)])
+                   : fmt::format("{}", response);
+  }
+};
+
+void write_rows(std::ostream& out, const ModelSpec& spec, const NewRows& rows, const RowPredictions& p,
+                const PredictOptions& options) {
+  const bool several = p.probabilities.cols() > 0;
+  const RowText text{spec, p, several || (spec.two_classes() && options.scale == PredictionScale::response)};
+  fmt::print(out, "{},{},{}", text.by_class ? "row,class,probability" : "row,mean",
+             quantile_name(.5 * (1 - options.level)), quantile_name(.5 * (1 + options.level)));
+  for (Index k = 0; k < p.probabilities.cols(); ++k)
+    out << ',' << results::csv_text(fmt::format("P({})", spec.classes()[static_cast<std::size_t>(k)]));
   out << (rows.response.size() > 0 ? ",observed,log_score\n" : "\n");
-  const auto& names = spec.design.response.classes;
   for (Index i = 0; i < rows.design.rows(); ++i) {
-    fmt::print(out, "{}", (rows.row_numbers.empty() ? i : rows.row_numbers[static_cast<std::size_t>(i)]) + 1);
-    if (classes) fmt::print(out, ",{}", results::csv_text(names[p.mean(i) >= .5 ? 1 : 0]));
-    fmt::print(out, ",{},{},{}", p.mean(i), p.q05(i), p.q95(i));
-    if (rows.response.size() > 0) {
-      const std::string observed = classes ? results::csv_text(names[rows.response(i) > 0 ? 1 : 0])
-                                           : fmt::format("{}", rows.response(i));
-      fmt::print(out, ",{},{}", observed, p.log_score(i));
-    }
+    const Index number = rows.row_numbers.empty() ? i : rows.row_numbers[static_cast<std::size_t>(i)];
+    fmt::print(out, "{},{},{},{}", number + 1, text.of(i), p.lower(i), p.upper(i));
+    for (Index k = 0; k < p.probabilities.cols(); ++k) fmt::print(out, ",{}", p.probabilities(i, k));
+    if (rows.response.size() > 0) fmt::print(out, ",{},{}", text.observed(rows.response(i)), p.log_score(i));
     out << '\n';
   }
 }
@@ -60,8 +94,7 @@ std::string describe(const Scores& s, const ModelSpec& spec) {
   out += '\n';
   if (s.calibration.empty()) return out;
   out += fmt::format("calibration of the probability of '{}':\n  {:>11} {:>7} {:>10} {:>10}\n",
-                     results::printable(spec.design.response.classes[1]), "predicted", "rows", "mean",
-                     "observed");
+                     results::printable(spec.classes()[1]), "predicted", "rows", "mean", "observed");
   for (const auto& bin : s.calibration)
     out += fmt::format("  {:.1f} to {:.1f}  {:>7} {:>10.3f} {:>10.3f}\n", bin.lower, bin.upper, bin.rows,
                        bin.predicted, bin.observed);
@@ -102,16 +135,21 @@ int run_predict(const options::Values& values) {
   check_outputs(values, fit.record);
   const NewRows rows =
       prediction::read_new_rows(values.arguments.at(1), spec, read_options(values), missing_policy(values));
-  const auto predictions = prediction::predict_rows(spec, rows, fit.posterior, values.integer("number"),
-                                                    static_cast<std::uint64_t>(values.integer("seed")));
-  const auto write = [&](std::ostream& out) { write_rows(out, spec, rows, predictions); };
+  PredictOptions options;
+  options.draws = values.integer("number");
+  options.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  options.level = values.number("level");
+  if (values.text("scale") == "link") options.scale = PredictionScale::link;
+  const auto predictions = prediction::predict_rows(spec, rows, fit.posterior, options);
+  const auto write = [&](std::ostream& out) { write_rows(out, spec, rows, predictions, options); };
   const std::string out = values.given("out") ? values.text("out") : "-";
   const bool to_file = !io::is_stream(out);
   io::write_text(out, write);
+  if (options.scale == PredictionScale::link) return kOk;  // nothing was observed on that scale
   if (rows.response.size() == 0) {
     if (values.given("scores"))
       throw DataError(fmt::format("'{}' has no response column '{}': there is nothing to score",
-                                  values.arguments.at(1), spec.design.response.column));
+                                  values.arguments.at(1), spec.response_name()));
     return kOk;
   }
   const Scores scores = prediction::score(predictions, rows.response, spec.two_classes());
@@ -140,7 +178,14 @@ std::vector<options::OptionGroup> predict_option_groups() {
              .standard = "1",
              .help = "the seed of the draws",
              .kind = options::ValueKind::integer,
-             .check = options::integer_between(0, std::numeric_limits<std::int64_t>::max())}}},
+             .check = options::integer_between(0, std::numeric_limits<std::int64_t>::max())},
+            level_option(),
+            {.name = "scale",
+             .value = "WORD",
+             .standard = "response",
+             .help = "predict the response, or the linear predictor (link)",
+             .check = options::one_of({"response", "link"}),
+             .choices = {"response", "link"}}}},
           {"Output",
            {{.name = "out",
              .value = "FILE",
@@ -164,7 +209,8 @@ options::Command predict() {
       .description =
           "Writes a CSV line for each row of the table: for two classes the likelier class and the "
           "probability of the "
-          "second with its 90 % interval; otherwise the posterior predictive mean and its 90 % interval.\n"
+          "second with its interval; otherwise the posterior predictive mean and its interval. A group that "
+          "the fit has not seen is drawn from the population.\n"
           "If the table has the response column too, error rate, log score and calibration are shown: on "
           "standard "
           "error, or on standard output if --out names a file.",

@@ -55,7 +55,7 @@ report::PredictiveCheck check_of(const StoredFit& fit, const Values& values) {
   const bool two_classes = spec.two_classes();
   check.scores = prediction::score(check.rows, rows.response, two_classes);
   check.source = file;
-  if (two_classes) check.positive = spec.design.response.classes.at(1);
+  if (two_classes) check.positive = spec.classes().at(1);
   return check;
 }
 

@@ -5,6 +5,7 @@
 
 #include "commands/commands.hpp"
 #include "magva/error.hpp"
+#include "magva/formula_model.hpp"
 #include "table/design_file.hpp"
 #include "terminal/terminal.hpp"
 
@@ -57,6 +58,71 @@ table::DesignOptions design_options(const Values& values) {
   return options;
 }
 
+/// The priors that are statements, 'x1 ~ normal(0, 1)'.
+std::vector<std::string> prior_statements(const Values& values) {
+  std::vector<std::string> statements;
+  for (const std::string& prior : values.list("prior"))
+    if (prior.find('~') != std::string::npos) statements.push_back(prior);
+  return statements;
+}
+
+/// The prior of all coefficients that is a word.
+std::string prior_word(const Values& values) {
+  std::string word = "normal";
+  for (const std::string& prior : values.list("prior"))
+    if (prior.find('~') == std::string::npos) word = prior;
+  return word;
+}
+
+/// Whether only a formula can say what is asked for; --response and its like are short for one then.
+bool needs_formula(const Values& values) {
+  return values.given("formula") || values.given("family") || values.given("link") ||
+         !prior_statements(values).empty();
+}
+
+/// y ~ . or y ~ a + b.
+std::string formula_of_columns(const Values& values) {
+  if (!values.given("response"))
+    throw UsageError("there is no model: give a --formula, or name the --response");
+  std::string predictors;
+  for (const std::string& column : values.list("column"))
+    predictors += (predictors.empty() ? "" : " + ") + formula::quoted_name(column);
+  return fmt::format("{} ~ {}", formula::quoted_name(values.text("response")),
+                     predictors.empty() ? "." : predictors);
+}
+
+std::optional<Distribution> family_of(const Values& values) {
+  if (values.given("family")) return parse_distribution(values.text("family"));
+  const std::string model = values.text("model");
+  if (model == "logistic") return Distribution::bernoulli;
+  if (model == "linear") return Distribution::gaussian;
+  if (model == "poisson") return Distribution::poisson;
+  return std::nullopt;
+}
+
+source::FormulaOptions formula_options(const Values& values) {
+  check_not_given(values, {"covariate", "basis", "discretise", "save-design", "horseshoe"}, "with a formula");
+  if (values.given("formula")) check_not_given(values, {"response", "column", "model"}, "with --formula");
+  if (values.given("family")) check_not_given(values, {"model"}, "with --family");
+  source::FormulaOptions options;
+  options.formula = values.given("formula") ? values.text("formula") : formula_of_columns(values);
+  options.family = family_of(values);
+  if (values.given("link")) options.link = parse_link(values.text("link"));
+  options.priors = prior_statements(values);
+  if (prior_word(values) == "horseshoe") options.priors.emplace_back("coefficients ~ horseshoe()");
+  if (values.given("prior-variance")) options.prior_variance = values.number("prior-variance");
+  options.positive_class = values.text("positive");
+  options.weights = values.text("weights");
+  options.excluded = values.list("exclude");
+  options.missing = missing_policy(values);
+  options.standardise = values.flag("standardise");
+  options.single_precision = values.flag("float32");
+  if (values.given("batch")) options.batch = values.integer("batch");
+  options.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  options.start_file = text_if_given(values, "init");
+  return options;
+}
+
 void check_regression_options(const Values& values) {
   if (values.text("model") == "pspline") {
     check_not_given(values,
@@ -68,15 +134,14 @@ void check_regression_options(const Values& values) {
     return;
   }
   check_not_given(values, {"covariate", "basis"}, "without --model pspline");
-  if (values.text("prior") != "horseshoe")
-    check_not_given(values, {"horseshoe"}, "without --prior horseshoe");
+  if (prior_word(values) != "horseshoe") check_not_given(values, {"horseshoe"}, "without --prior horseshoe");
 }
 
 source::RegressionOptions regression_options(const Values& values) {
   check_regression_options(values);
   source::RegressionOptions options;
   options.model = regression_kind(values);
-  options.prior = source::parse_prior_kind(values.text("prior"));
+  options.prior = source::parse_prior_kind(prior_word(values));
   if (values.given("prior-variance")) options.prior_variance = values.number("prior-variance");
   options.form = source::parse_horseshoe_form(values.text("horseshoe"));
   options.covariate = values.text("covariate");
@@ -90,10 +155,11 @@ source::RegressionOptions regression_options(const Values& values) {
 }
 
 source::ModelSource stan_source(const Values& values) {
-  check_not_given(values,
-                  encoding_options_and({"response", "model", "prior", "prior-variance", "horseshoe",
-                                        "covariate", "basis", "batch", "float32", "save-design"}),
-                  "for a Stan model");
+  check_not_given(
+      values,
+      encoding_options_and({"formula", "family", "link", "response", "model", "prior", "prior-variance",
+                            "horseshoe", "covariate", "basis", "batch", "float32", "save-design"}),
+      "for a Stan model");
   source::StanOptions options;
   options.file = values.arguments.at(0);
   options.data = values.text("data");
@@ -106,7 +172,9 @@ source::ModelSource stan_source(const Values& values) {
 
 source::ModelSource design_file_source(const Values& values) {
   const std::string& path = values.arguments.at(0);
-  check_not_given(values, encoding_options_and({"float32", "save-design", "data", "generated-quantities"}),
+  check_not_given(values,
+                  encoding_options_and({"formula", "family", "link", "float32", "save-design", "data",
+                                        "generated-quantities"}),
                   "for a design file, in which all is encoded");
   source::ModelSource source = source::make_design_file_source(path, regression_options(values));
   const std::string& stored = source.spec->design.response.column;
@@ -129,6 +197,12 @@ source::ModelSource table_source(const Values& values) {
 }  // namespace
 
 source::ModelSource make_source(const Values& values, const std::function<table::Table()>& read) {
+  if (needs_formula(values)) {
+    const source::FormulaOptions options = formula_options(values);
+    options.validate();
+    formula::parse(options.formula);
+    return source::make_formula_source(read(), options);
+  }
   const source::RegressionOptions options = regression_options(values);
   return source::make_table_source(read(), design_options(values), options);
 }
@@ -171,7 +245,7 @@ source::ConvertOptions convert_options(const Values& values) {
       {"response", "model", "weights", "column", "exclude", "positive", "standardise", "discretise", "text"},
       "with --like: the fit says how rows are encoded");
   const results::StoredFit fit = results::load_fit(values.text("like"));
-  if (!fit.spec || fit.spec->spline || fit.spec->design.sparse())
+  if (!fit.spec || fit.spec->formula || fit.spec->spline || fit.spec->design.sparse())
     throw UsageError("--like needs a fit to a dense design of columns");
   options.like = fit.spec->design;
   return options;

@@ -6,10 +6,13 @@
 #include <map>
 
 #include "commands/commands.hpp"
+#include "commands/fit_options.hpp"
+#include "commands/sources.hpp"
 #include "exit_codes.hpp"
 #include "magva/fit_folder.hpp"
 #include "options/option_spec.hpp"
 #include "options/values.hpp"
+#include "results/parameter_summary.hpp"
 #include "results/text.hpp"
 #include "results/unfinished_fit.hpp"
 #include "terminal/terminal.hpp"
@@ -88,16 +91,27 @@ bool nearly_its_prior(const ParameterSummary& p, const ShownPrior& prior) {
   return prior.scale && p.sd > .9 * *prior.scale && std::abs(p.mean - prior.location) < .5 * *prior.scale;
 }
 
+struct TableStyle {
+  std::size_t shown;
+  double level;
+  bool in_order;  ///< as the model has them, and not the clearest first
+};
+
+std::string percent(double probability) { return fmt::format("{:.4g} %", 100 * probability); }
+
 void print_parameters(std::vector<ParameterSummary> parameters,
-                      const std::map<std::string, ShownPrior>& priors, std::size_t shown) {
+                      const std::map<std::string, ShownPrior>& priors, const TableStyle& style) {
   const std::size_t all = parameters.size();
-  std::stable_sort(parameters.begin(), parameters.end(),
-                   [](const auto& a, const auto& b) { return distance(a) > distance(b); });
-  parameters.resize(std::min(shown, all));
+  if (!style.in_order)
+    std::stable_sort(parameters.begin(), parameters.end(),
+                     [](const auto& a, const auto& b) { return distance(a) > distance(b); });
+  parameters.resize(std::min(style.shown, all));
   const std::size_t width = name_width(parameters);
-  fmt::print("\n{}\n", terminal::bold(stdout, fmt::format("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}{}",
-                                                          "parameter", width, "mean", "sd", "5 %", "50 %",
-                                                          "95 %", priors.empty() ? "" : "  prior")));
+  fmt::print(
+      "\n{}\n",
+      terminal::bold(stdout, fmt::format("{:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}{}", "parameter", width,
+                                         "mean", "sd", percent(.5 * (1 - style.level)), "50 %",
+                                         percent(.5 * (1 + style.level)), priors.empty() ? "" : "  prior")));
   bool marked = false;
   for (const auto& p : parameters) {
     const auto prior = priors.find(p.name);
@@ -109,8 +123,8 @@ void print_parameters(std::vector<ParameterSummary> parameters,
   }
   if (marked) fmt::print("* the posterior is nearly the prior: the data say little about this parameter\n");
   if (parameters.size() < all)
-    fmt::print("... and {} more: those with the largest |mean|/sd come first; --top {} shows all\n",
-               all - parameters.size(), all);
+    fmt::print("... and {} more{}; --top {} shows all\n", all - parameters.size(),
+               style.in_order ? "" : ": those with the largest |mean|/sd come first", all);
 }
 
 void print_remarks(const FitRecord& r) {
@@ -128,12 +142,22 @@ FitRecord record_of(const std::string& path) {
   return results::checked_record(results::FitFolder::open(path));
 }
 
+/// The parameters with the quantiles of another level.
+std::vector<ParameterSummary> parameters_at(const std::string& folder, double level) {
+  const results::StoredFit fit = results::load_fit(folder);
+  return results::summarise(*make_reporter(fit), fit.posterior, 1, level).parameters;
+}
+
 int run_summary(const options::Values& values) {
-  const FitRecord record = record_of(values.arguments.at(0));
+  FitRecord record = record_of(values.arguments.at(0));
   print_head(record);
   if (!record.running()) {
     print_factors(record);
-    print_parameters(record.parameters, priors_of(record), static_cast<std::size_t>(values.integer("top")));
+    if (values.given("level"))
+      record.parameters = parameters_at(values.arguments.at(0), values.number("level"));
+    print_parameters(record.parameters, priors_of(record),
+                     {static_cast<std::size_t>(values.integer("top")), values.number("level"),
+                      record.options.contains("formula")});
   }
   print_remarks(record);
   return kOk;
@@ -147,7 +171,7 @@ options::Command summary() {
           .description =
               "Shows how the fit in FOLDER ended, how far to trust it, its factors, and its parameters with "
               "their "
-              "priors, those that differ most clearly from zero first.",
+              "priors: in the order of its formula, or those that differ most clearly from zero first.",
           .arguments = {{"FOLDER", "the folder of a fit", options::ValueKind::folder}},
           .groups = {{"Output",
                       {{.name = "top",
@@ -155,7 +179,8 @@ options::Command summary() {
                         .standard = "20",
                         .help = "how many parameters to show",
                         .kind = options::ValueKind::integer,
-                        .check = options::integer_between(0, 1'000'000'000)}}}},
+                        .check = options::integer_between(0, 1'000'000'000)},
+                       level_option()}}},
           .examples = {{"the thirty clearest coefficients", "magva summary fit/ --top 30"}},
           .run = run_summary};
 }

@@ -60,11 +60,16 @@ struct ColumnSet {
       left_out;  ///< columns, numbered as if all were there, in increasing order: constant or duplicate
 };
 
+/// A curve: a straight line and columns that bend it (SmoothBasis in priors.hpp).
 struct SmoothSpec {
   std::string name;  ///< s(age)
   Node expression;
-  Index functions = 10;
+  Index functions = 12;         ///< B-splines
   double lower = 0, upper = 1;  ///< of the knots
+  Matrix transform;             ///< B-splines -> columns
+  Vector means;                 ///< of the columns, which are subtracted
+
+  Index columns() const { return transform.cols(); }
 };
 
 struct GroupSpec {
@@ -106,6 +111,7 @@ struct FormulaSpec {
   std::vector<GroupSpec> groups;
   std::vector<table::DroppedColumn> dropped;
   Vector centre;  ///< of each column of the design, smooth terms included; 0 for the intercept
+  Vector scale;   ///< by which each is divided after that; 1 unless it is standardised
 
   std::vector<std::string> names()
       const;  ///< of the columns of the design that have a coefficient of their own
@@ -123,7 +129,9 @@ struct LearnOptions {
   std::string weights;                ///< a column, or nothing
   std::vector<std::string> excluded;  ///< columns that '.' does not stand for
   table::MissingPolicy missing = table::MissingPolicy::refuse;
-  Index max_levels = 1000;  ///< of a factor: more are taken for a name or key by mistake
+  bool centre = true;        ///< the columns of a design with an intercept, but for that
+  bool standardise = false;  ///< bring the columns to standard deviation 1, but for the intercept's
+  Index max_levels = 1000;   ///< of a factor: more are taken for a name or key by mistake
 };
 
 /// The groups of the rows, by number, and what their effects multiply.
@@ -134,7 +142,7 @@ struct EncodedGroup {
 inline constexpr std::int32_t kNewGroup = -1;
 
 struct EncodedFormula {
-  RowMatrix x;      ///< centred; fixed columns, then the basis functions of smooth terms
+  RowMatrix x;      ///< centred and scaled; fixed columns, then those of smooth terms
   Vector response;  ///< empty if new data have none: values, successes or times
   Vector trials;    ///< empty unless successes are counted
   Vector status;    ///< of survival: 1 if the event was seen; otherwise empty
@@ -153,7 +161,7 @@ struct ColumnMoments {
 struct LearntFormula {
   FormulaSpec spec;
   EncodedFormula rows;
-  ColumnMoments moments;  ///< of the columns of the design, before they were centred
+  ColumnMoments moments;  ///< of the columns of the design, before they were centred and scaled
 };
 
 /// What type a response is if nobody says: two classes, counts with a zero among them, or numbers; with a

@@ -1,13 +1,10 @@
 #pragma once
 // Independent priors of the coefficients, each with a location and a scale of its own.
 #include <limits>
-#include <memory>
 
 #include "magva/types.hpp"
 
 namespace magva {
-
-class CoefficientPrior;
 
 /// beta_j ~ Student-t(degrees_of_freedom_j, location_j, scale_j); infinite degrees of freedom: normal.
 struct IndependentPriors {
@@ -20,9 +17,5 @@ struct IndependentPriors {
     return degrees_of_freedom.size() > 0 ? degrees_of_freedom(j) : std::numeric_limits<double>::infinity();
   }
 };
-
-/// For a Regression. Expectations are known without draws if all are normal. Throws UsageError for scales or
-/// degrees of freedom that are not positive.
-std::shared_ptr<const CoefficientPrior> independent_prior(IndependentPriors priors);
 
 }  // namespace magva

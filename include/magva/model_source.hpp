@@ -2,19 +2,27 @@
 // Where a posterior comes from: a regression on a table or a design file, or a Stan program with its data.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "magva/fit.hpp"
+#include "magva/formula_design.hpp"
 #include "magva/independent_prior.hpp"
 #include "magva/minibatch.hpp"
 #include "magva/model.hpp"
 #include "magva/regression.hpp"
 #include "magva/table.hpp"
 
+namespace magva {
+class MixedModel;
+}
+
 namespace magva::source {
+
+struct FormulaModel;
 
 enum class RegressionKind { logistic, linear, poisson, pspline };
 enum class PriorKind { normal, horseshoe };
@@ -55,6 +63,7 @@ struct SplineSpec {
 
 /// A regression without its data: stored with a fit, so that prediction builds the same model on new rows.
 struct ModelSpec {
+  std::shared_ptr<const FormulaModel> formula;  ///< then nothing else counts; null: the members after it
   RegressionKind model = RegressionKind::linear;
   PriorKind prior = PriorKind::normal;
   HorseshoeForm form = HorseshoeForm::noncentred;
@@ -64,10 +73,27 @@ struct ModelSpec {
   table::DesignSpec design;
 
   /// Whether the response is one of two classes, whose probability is predicted.
-  bool two_classes() const { return model == RegressionKind::logistic; }
+  bool two_classes() const;
+  /// The texts of the response's classes; empty if it has none.
+  const std::vector<std::string>& classes() const;
+  std::string response_name() const;
+  /// How to read new data, so that a column is text or numbers as it was in the data of the fit.
+  std::map<std::string, table::ColumnKind> column_kinds() const;
   /// Whether the coefficients are coordinates of theta, or made out of several of them.
   bool coefficients_are_coordinates() const;
   std::string description() const;
+};
+
+/// Rows of a table as a model takes them.
+struct ModelRows {
+  Design design;
+  Vector response;                 ///< empty if they have none
+  std::vector<Index> row_numbers;  ///< in their file, from 0; empty: all of its rows
+  // Of regressions by a formula:
+  Vector offset = {};  ///< empty: none
+  Vector trials = {};  ///< empty: 1 each
+  Vector status = {};  ///< of survival; empty: every event was seen
+  std::vector<formula::EncodedGroup> groups = {};
 };
 
 /// What fit.json says about the data.
@@ -97,6 +123,12 @@ struct PriorRecord {
       scale;  ///< of a normal prior; unset: the prior's spread cannot be compared with the posterior's
 };
 
+/// Draws of all quantities, one row per quantity and one column per draw.
+struct JointDraws {
+  std::vector<std::string> names;
+  Matrix values;
+};
+
 /// What a fit is about, on the user's scale.
 class Reporter {
  public:
@@ -106,6 +138,11 @@ class Reporter {
   /// The quantities at draws of theta, one row per quantity, one column per draw. NaN if the model cannot
   /// say.
   virtual Matrix report(ConstMatrixRef theta, std::uint64_t seed) const = 0;
+  /// Draws from the posterior that a fit has found, if theta does not say everything: group effects depend on
+  /// the data too. Null: `report` at draws of theta is all there is.
+  virtual std::shared_ptr<const JointDraws> joint_draws(const Gaussian& /*posterior*/) const {
+    return nullptr;
+  }
   /// What the model has to say about how it was evaluated so far.
   virtual std::vector<std::string> warnings() const { return {}; }
 };
@@ -122,6 +159,8 @@ struct ModelSource {
   DataRecord data;
   std::vector<std::string> notes;  ///< sentences for the user: what was chosen, encoded, dropped, and why
   std::vector<PriorRecord> priors;
+  std::shared_ptr<const ModelRows> rows;    ///< of the fit, for checks; null if there are too many, or none
+  std::shared_ptr<const MixedModel> mixed;  ///< of a regression with groups; otherwise null
 
   /// What is evaluated while fitting: the minibatch, if there is one.
   const Model& fitted_model() const { return minibatch ? static_cast<const Model&>(*minibatch) : *model; }
@@ -152,6 +191,13 @@ bool is_stan_file(const std::string& file);
 /// quantities that it reports. Throws what magva::fit throws.
 FitResult fit(const ModelSource& source, FitOptions options = {},
               const std::vector<Observer>& observers = {});
+
+/// Sentences about the data that a posterior reveals, such as that two classes are separated.
+std::vector<std::string> remarks(const ModelSource& source, const Gaussian& posterior);
+
+/// What is stored of a source whose fit has found this posterior: its specification, with draws of group
+/// effects.
+std::optional<ModelSpec> stored_spec(const ModelSource& source, const Gaussian& posterior);
 
 /// The reporter of a stored regression: no data are read.
 std::unique_ptr<Reporter> make_reporter(const ModelSpec& spec);

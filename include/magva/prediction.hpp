@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "magva/check.hpp"
 #include "magva/model_source.hpp"
 #include "magva/posterior.hpp"
 #include "magva/regression.hpp"
@@ -12,10 +13,21 @@
 namespace magva::prediction {
 
 /// Rows to predict, as the model takes them.
-struct NewRows {
-  Design design;
-  Vector response;                 ///< empty if they have none
-  std::vector<Index> row_numbers;  ///< in their file, from 0; empty: all of its rows
+using NewRows = source::ModelRows;
+
+enum class PredictionScale {
+  response,  ///< of the response, and for two classes the probability of the second
+  link,      ///< of the linear predictor
+};
+
+struct PredictOptions {
+  Index draws = 1000;  ///< from the posterior; of a fit with groups at most as many as it has stored
+  std::uint64_t seed = 1;
+  double level = .9;  ///< of the intervals
+  PredictionScale scale = PredictionScale::response;
+
+  /// Throws UsageError for invalid options.
+  void validate() const;
 };
 
 /// The rows of a table, encoded as the data of the fit were. Read it with the spec's column kinds. Throws
@@ -31,11 +43,23 @@ struct RowPredictions {
   Vector mean;  ///< of the posterior predictive distribution: for two classes, the probability of 1
   Vector q05, q25, q75, q95;  ///< of the probability for two classes, of the response otherwise
   Vector log_score;           ///< log p(y | data); empty if the rows have no response
+  Vector lower, upper;        ///< of the central interval at the level that was asked for
+  /// Of an ordered or categorical response: the probability of each class, a column each. The mean is then
+  /// the number of the likeliest class, and lower and upper belong to the probability of that.
+  Matrix probabilities = {};
 };
 
-/// By `draws` draws from the posterior, some rows at a time.
+/// By draws from the posterior, some rows at a time. A group that the fit has not seen is drawn from the
+/// population.
+RowPredictions predict_rows(const source::ModelSpec& spec, const NewRows& rows, const Gaussian& posterior,
+                            const PredictOptions& options);
 RowPredictions predict_rows(const source::ModelSpec& spec, const NewRows& rows, const Gaussian& posterior,
                             Index draws = 1000, std::uint64_t seed = 1);
+
+/// What the checks of a fit look at (check.hpp): its own rows, at draws from its posterior. Unset if the
+/// source has kept no rows, or the model is none with one linear predictor.
+std::optional<CheckInput> check_input(const source::ModelSource& source, const Gaussian& posterior,
+                                      Index draws = 1000, std::uint64_t seed = 1);
 
 /// Rows whose predicted probability lies in [lower, upper).
 struct CalibrationBin {

@@ -40,7 +40,10 @@ const Function* find_function(const std::string& name) {
 }
 
 [[noreturn]] void unknown_function(const Node& call, const std::string& text) {
-  std::vector<std::string> known = {"C", "factor", "poly", "s", "offset"};
+  std::vector<std::string> known = {"C",      "factor", "as.factor", "poly",  "s",
+                                    "offset", "cbind",  "Surv",      "trials"};
+  if (std::find(known.begin(), known.end(), call.name) != known.end())
+    throw FormulaError(fmt::format("{}() cannot stand here", call.name), text, call.position);
   for (const Function& function : kFunctions) known.emplace_back(function.name);
   throw FormulaError(
       fmt::format("there is no function {}(){}", call.name, table::suggestion(call.name, known)), text,

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "formula/response.hpp"
-#include "magva/regression.hpp"
+#include "magva/priors.hpp"
 #include "table/encode_rows.hpp"
 #include "table/message.hpp"
 #include "table/response.hpp"
@@ -30,14 +30,13 @@ const Node* expression_of(const Variable& variable) {
   return nullptr;
 }
 
-/// Basis functions outside whose knots new rows may lie: these take the value at the nearer end.
 void fill_smooth(const SmoothSpec& smooth, const Arithmetic& covariate, std::span<const Index> rows,
                  RowMatrix& x, Index first_row, Index first_column) {
-  const BSplineBasis basis(smooth.functions, kSplineDegree, smooth.lower, smooth.upper);
+  const SmoothBasis basis(BSplineBasis(smooth.functions, kSplineDegree, smooth.lower, smooth.upper),
+                          smooth.transform, smooth.means);
   Vector values(static_cast<Index>(rows.size()));
   covariate.evaluate(rows, values.data());
-  values = values.cwiseMax(smooth.lower).cwiseMin(smooth.upper);
-  x.block(first_row, first_column, values.size(), smooth.functions) = basis(values);
+  x.block(first_row, first_column, values.size(), smooth.columns()) = basis(values);
 }
 
 }  // namespace
@@ -81,9 +80,13 @@ RowMatrix encode_design(const FormulaSpec& spec, const table::Table& table, std:
     Index column = layout.kept;
     for (std::size_t k = 0; k < covariates.size(); ++k) {
       fill_smooth(spec.smooths[k], covariates[k], some, x, at, column);
-      column += spec.smooths[k].functions;
+      column += spec.smooths[k].columns();
     }
-    if (spec.centre.size() > 0) x.middleRows(at, count).rowwise() -= spec.centre.transpose();
+    if (spec.centre.size() > 0)
+      x.middleRows(at, count) =
+          ((x.middleRows(at, count).rowwise() - spec.centre.transpose()).array().rowwise() /
+           spec.scale.transpose().array())
+              .matrix();
     at += count;
   });
   return x;
@@ -186,7 +189,7 @@ std::vector<std::string> FormulaSpec::names() const { return names(fixed); }
 
 Index FormulaSpec::smooth_columns() const {
   Index columns = 0;
-  for (const SmoothSpec& smooth : smooths) columns += smooth.functions;
+  for (const SmoothSpec& smooth : smooths) columns += smooth.columns();
   return columns;
 }
 

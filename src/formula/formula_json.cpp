@@ -24,6 +24,11 @@ Node expression_from(const json& text) {
   return node;
 }
 
+Vector vector_from(const json& from) {
+  const auto values = from.get<std::vector<double>>();
+  return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
+}
+
 json to_json(const Variable& variable) {
   json out = {{"name", variable.name}};
   if (const auto* number = std::get_if<NumberVariable>(&variable.encoding)) {
@@ -185,15 +190,20 @@ json to_json(const FormulaSpec& spec) {
               {"smooths", json::array()},
               {"groups", json::array()},
               {"dropped", json::array()},
-              {"centre", std::vector<double>(spec.centre.begin(), spec.centre.end())}};
+              {"centre", std::vector<double>(spec.centre.begin(), spec.centre.end())},
+              {"scale", std::vector<double>(spec.scale.begin(), spec.scale.end())}};
   for (const Variable& variable : spec.variables) out["variables"].push_back(to_json(variable));
   for (const Node& offset : spec.offsets) out["offsets"].push_back(to_string(offset));
   for (const SmoothSpec& smooth : spec.smooths)
-    out["smooths"].push_back({{"name", smooth.name},
-                              {"expression", to_string(smooth.expression)},
-                              {"functions", smooth.functions},
-                              {"lower", smooth.lower},
-                              {"upper", smooth.upper}});
+    out["smooths"].push_back(
+        {{"name", smooth.name},
+         {"expression", to_string(smooth.expression)},
+         {"functions", smooth.functions},
+         {"lower", smooth.lower},
+         {"upper", smooth.upper},
+         {"transform",
+          std::vector<double>(smooth.transform.data(), smooth.transform.data() + smooth.transform.size())},
+         {"means", std::vector<double>(smooth.means.begin(), smooth.means.end())}});
   for (const GroupSpec& group : spec.groups)
     out["groups"].push_back({{"name", group.name},
                              {"columns", group.columns},
@@ -210,12 +220,22 @@ namespace {
 
 void read_smooths(const json& from, FormulaSpec& spec) {
   for (const json& item : from) {
-    SmoothSpec smooth{item.at("name"), expression_from(item.at("expression")), item.at("functions"),
-                      item.at("lower"), item.at("upper")};
+    SmoothSpec smooth{item.at("name"),
+                      expression_from(item.at("expression")),
+                      item.at("functions"),
+                      item.at("lower"),
+                      item.at("upper"),
+                      {},
+                      vector_from(item.at("means"))};
+    const Vector transform = vector_from(item.at("transform"));
     require(smooth.functions >= 5 && smooth.functions <= 1000,
             "a smooth term has too few or too many functions");
     require(std::isfinite(smooth.upper - smooth.lower) && smooth.lower < smooth.upper,
             "a smooth term's range is empty");
+    require(smooth.means.size() > 0, "a smooth term has no columns");
+    require(transform.size() == smooth.functions * smooth.means.size(),
+            "a smooth term's columns do not fit its functions");
+    smooth.transform = Eigen::Map<const Matrix>(transform.data(), smooth.functions, smooth.means.size());
     spec.smooths.push_back(std::move(smooth));
   }
 }
@@ -249,10 +269,12 @@ FormulaSpec formula_spec_from_json(const json& from) {
     read_groups(from.at("groups"), spec);
     for (const json& column : from.at("dropped"))
       spec.dropped.push_back({column.at("name").get<std::string>(), column.at("reason").get<std::string>()});
-    const auto centre = from.at("centre").get<std::vector<double>>();
-    spec.centre = Eigen::Map<const Vector>(centre.data(), static_cast<Index>(centre.size()));
-    require(spec.centre.size() == static_cast<Index>(spec.names().size()) + spec.smooth_columns(),
+    spec.centre = vector_from(from.at("centre"));
+    spec.scale = vector_from(from.at("scale"));
+    const Index columns = static_cast<Index>(spec.names().size()) + spec.smooth_columns();
+    require(spec.centre.size() == columns && spec.scale.size() == columns,
             "the centre does not fit the columns");
+    require((spec.scale.array() > 0).all(), "a scale is not positive");
     return spec;
   } catch (const json::exception& error) {
     throw DataError(fmt::format("the stored formula is damaged: {}", error.what()));

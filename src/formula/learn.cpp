@@ -8,6 +8,7 @@
 
 #include "formula/encode.hpp"
 #include "formula/response.hpp"
+#include "magva/priors.hpp"
 #include "table/duplicate_columns.hpp"
 #include "table/encode_rows.hpp"
 #include "table/message.hpp"
@@ -280,19 +281,27 @@ class Learner {
       smooth.functions = whole_number(node.children[i], 5, 1000);
     }
     const Arithmetic values(smooth.expression, table_);
-    std::array<double, static_cast<std::size_t>(kBlockRows)> block;
-    smooth.lower = std::numeric_limits<double>::infinity();
-    smooth.upper = -smooth.lower;
+    Vector x(static_cast<Index>(rows().size()));
+    Index at = 0;
     for_each_block(rows(), [&](std::span<const Index> some) {
-      values.evaluate(some, block.data());
-      for (std::size_t i = 0; i < some.size(); ++i) {
-        smooth.lower = std::min(smooth.lower, block[i]);
-        smooth.upper = std::max(smooth.upper, block[i]);
-      }
+      values.evaluate(some, x.data() + at);
+      at += static_cast<Index>(some.size());
     });
-    if (!(smooth.lower < smooth.upper))
-      fail(node, "the smooth term's column is constant: there is no curve to fit");
+    const SmoothBasis basis = smooth_basis(node, x, smooth.functions);
+    smooth.functions = basis.basis().functions();
+    smooth.lower = basis.basis().lower();
+    smooth.upper = basis.basis().upper();
+    smooth.transform = basis.transform();
+    smooth.means = basis.means();
     spec().smooths.push_back(std::move(smooth));
+  }
+
+  SmoothBasis smooth_basis(const Node& node, const Vector& x, Index functions) const {
+    try {
+      return SmoothBasis(x, functions);
+    } catch (const DataError& error) {
+      fail(node, error.what());
+    }
   }
 
   void learn_group(const GroupSyntax& syntax) {
@@ -405,19 +414,26 @@ class Learner {
     table::check_weights_not_all_zero(table_.source, options_.weights, encoded.weights.maxCoeff());
   }
 
-  /// Without an intercept nothing is centred: that would change the model.
+  /// Without an intercept nothing is centred: that would change the model. Smooth terms have mean 0 already.
   void centre_design() {
     RowMatrix& x = out_.rows.x;
     const auto n = static_cast<double>(x.rows());
+    const auto fixed = static_cast<Index>(spec().names().size());
+    const Index first = spec().fixed.intercept ? 1 : 0;
     ColumnMoments& moments = out_.moments;
     moments.mean = x.colwise().mean();
-    spec().centre = Vector::Zero(x.cols());
-    if (spec().fixed.intercept) spec().centre.tail(x.cols() - 1) = moments.mean.tail(x.cols() - 1);
     moments.sd = Vector::Zero(x.cols());
     for (Index i = 0; i < x.rows(); ++i)
       moments.sd.array() += (x.row(i).transpose() - moments.mean).array().square();
     moments.sd = (moments.sd / std::max(1.0, n - 1)).cwiseSqrt();
-    x.rowwise() -= spec().centre.transpose();
+    spec().centre = Vector::Zero(x.cols());
+    spec().scale = Vector::Ones(x.cols());
+    if (options_.centre && first == 1)
+      spec().centre.segment(1, fixed - 1) = moments.mean.segment(1, fixed - 1);
+    for (Index j = first; j < fixed && options_.standardise; ++j)
+      if (moments.sd(j) > 0) spec().scale(j) = moments.sd(j);
+    for (Index i = 0; i < x.rows(); ++i)
+      x.row(i) = ((x.row(i) - spec().centre.transpose()).array() / spec().scale.transpose().array()).matrix();
   }
 
   const Table& table_;

@@ -39,6 +39,11 @@ Scores score(const RowPredictions& p, const Vector& response, bool two_classes) 
   Scores out;
   out.rows = response.size();
   out.log_score = p.log_score.mean();
+  if (p.probabilities.cols() > 0) {
+    out.error_rate =
+        static_cast<double>((p.mean.array() != response.array()).count()) / static_cast<double>(out.rows);
+    return out;
+  }
   if (two_classes) {
     const auto wrong = ((p.mean.array() >= .5).cast<double>() != response.array()).count();
     out.error_rate = static_cast<double>(wrong) / static_cast<double>(out.rows);

@@ -70,7 +70,8 @@ void store_fit(const FitFolder& folder, FitRecord record, const Gaussian& poster
                const source::ModelSource& source, const Trace& trace) {
   trace.save(folder.trace());
   posterior.save(folder.posterior(), coordinate_names(*source.model));
-  const nlohmann::json model = source.spec ? source::to_json(*source.spec) : nlohmann::json();
+  const auto spec = source::stored_spec(source, posterior);
+  const nlohmann::json model = spec ? source::to_json(*spec) : nlohmann::json();
   io::write_text(folder.model(), [&](std::ostream& out) { out << model.dump(2) << '\n'; });
   for (const auto& file : {folder.trace(), folder.posterior(), folder.model()})
     record.files[file.filename().string()] = table::sha256_of_file(file.string());
@@ -124,7 +125,8 @@ StoredFit load_fit(const std::filesystem::path& path) {
         fmt::format("cannot use '{}': it is not valid JSON; make the fit again", folder.model().string()));
   std::optional<source::ModelSpec> spec;
   if (!model.is_null()) spec = source::model_spec_from_json(model, folder.model().string());
-  if (spec && source::model_without_data(*spec).dimension() != saved.gaussian.dimension())
+  // Predictions by a formula check this themselves.
+  if (spec && !spec->formula && source::model_without_data(*spec).dimension() != saved.gaussian.dimension())
     throw DataError(fmt::format("'{}' and '{}' are of two fits: take them back from a copy, or fit again",
                                 folder.model().string(), folder.posterior().string()));
   return {folder, std::move(record), std::move(saved.gaussian), std::move(saved.names), std::move(spec)};

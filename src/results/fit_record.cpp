@@ -62,7 +62,7 @@ FitRecord begin_record(const source::ModelSource& source) {
 
 void complete_record(FitRecord& record, const source::ModelSource& source, const FitResult& result,
                      std::uint64_t seed) {
-  const PosteriorSummary summary = summarise(source, result.posterior, seed);
+  const PosteriorSummary summary = summarise(*source.reporter, result.posterior, seed);
   record.stopped = to_string(result.stopped);
   record.stop_detail = result.stop_detail;
   record.trusted = result.trusted;
@@ -87,6 +87,7 @@ void complete_record(FitRecord& record, const source::ModelSource& source, const
     record.warnings.push_back(
         fmt::format("the model could not report {} of {} draws", summary.failed, summary.draws));
   for (auto& warning : source.reporter->warnings()) record.warnings.push_back(std::move(warning));
+  for (auto& remark : source::remarks(source, result.posterior)) record.warnings.push_back(std::move(remark));
 }
 
 }  // namespace magva::results

@@ -3,22 +3,38 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 namespace magva::results {
 
 namespace {
 
-constexpr double kNormal95 = 1.6448536269514722;  // the standard normal quantile of .95
 constexpr Index kMostDraws = 4000;
 constexpr Index kFewestDraws = 400;
 constexpr Index kMostValues = 20'000'000;  // kept at a time: 160 MB
 
-ParameterSummary exact(const std::string& name, double mean, double sd) {
-  return {name, mean, sd, mean - kNormal95 * sd, mean, mean + kNormal95 * sd};
+/// The standard normal quantile of a probability above a half, by Newton's method from the logistic
+/// distribution's.
+double normal_quantile(double probability) {
+  if (probability == .95) return 1.6448536269514722;
+  double z = std::log(probability / (1 - probability)) / 1.702;
+  for (int i = 0; i < 100; ++i) {
+    const double excess = .5 * std::erfc(-z / std::numbers::sqrt2) - probability;
+    const double density = std::exp(-.5 * z * z) / std::sqrt(2 * std::numbers::pi);
+    const double step = std::clamp(excess / density, -1.0, 1.0);
+    z -= step;
+    if (std::abs(step) < 1e-13) break;
+  }
+  return z;
 }
 
-ParameterSummary from_draws(const std::string& name, std::vector<double> values) {
+ParameterSummary exact(const std::string& name, double mean, double sd, double level) {
+  const double z = normal_quantile(.5 * (1 + level));
+  return {name, mean, sd, mean - z * sd, mean, mean + z * sd};
+}
+
+ParameterSummary from_draws(const std::string& name, std::vector<double> values, double level) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   std::erase_if(values, [](double v) { return !std::isfinite(v); });
   if (values.empty()) return {name, nan, nan, nan, nan, nan};
@@ -29,7 +45,12 @@ ParameterSummary from_draws(const std::string& name, std::vector<double> values)
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double sd = n > 1 ? std::sqrt(squares / (n - 1)) : 0;
-  return {name, mean, sd, quantile(values, .05), quantile(values, .5), quantile(values, .95)};
+  return {name,
+          mean,
+          sd,
+          quantile(values, .5 * (1 - level)),
+          quantile(values, .5),
+          quantile(values, .5 * (1 + level))};
 }
 
 bool all_linear(const std::vector<source::Quantity>& quantities) {
@@ -37,7 +58,7 @@ bool all_linear(const std::vector<source::Quantity>& quantities) {
 }
 
 /// A linear combination of the coordinates of a Gaussian.
-ParameterSummary combined(const source::Quantity& quantity, const Gaussian& posterior) {
+ParameterSummary combined(const source::Quantity& quantity, const Gaussian& posterior, double level) {
   double mean = 0, residual = 0;
   Vector factors = Vector::Zero(posterior.factors().cols());
   for (const auto& [i, weight] : quantity.combination) {
@@ -45,7 +66,7 @@ ParameterSummary combined(const source::Quantity& quantity, const Gaussian& post
     factors += weight * posterior.factors().row(i).transpose();
     if (!posterior.is_dense()) residual += std::pow(weight * posterior.residual_sd()(i), 2);
   }
-  return exact(quantity.name, mean, std::sqrt(factors.squaredNorm() + residual));
+  return exact(quantity.name, mean, std::sqrt(factors.squaredNorm() + residual), level);
 }
 
 std::vector<double> row(const Matrix& values, Index i) {
@@ -64,25 +85,36 @@ double quantile(const std::vector<double>& sorted, double probability) {
   return sorted[below] + share * (sorted[above] - sorted[below]);
 }
 
-PosteriorSummary summarise(const source::ModelSource& source, const Gaussian& posterior, std::uint64_t seed) {
-  const auto quantities = source.reporter->quantities();
+namespace {
+
+/// Draws of the quantities that are not linear in theta.
+Matrix draw_quantities(const source::Reporter& reporter, const Gaussian& posterior, std::uint64_t seed,
+                       Index count) {
+  if (const auto joint = reporter.joint_draws(posterior)) return joint->values;
+  const Index draws = std::clamp(kMostValues / std::max<Index>(1, count), kFewestDraws, kMostDraws);
+  return reporter.report(posterior.draws(draws, seed), seed);
+}
+
+}  // namespace
+
+PosteriorSummary summarise(const source::Reporter& reporter, const Gaussian& posterior, std::uint64_t seed,
+                           double level) {
+  const auto quantities = reporter.quantities();
   const Vector sd = posterior.sd();
   PosteriorSummary out;
   Matrix values;
   if (!all_linear(quantities)) {
-    const auto count = static_cast<Index>(quantities.size());
-    out.draws = std::clamp(kMostValues / std::max<Index>(1, count), kFewestDraws, kMostDraws);
-    const Matrix theta = posterior.draws(out.draws, seed);
-    values = source.reporter->report(theta, seed);
+    values = draw_quantities(reporter, posterior, seed, static_cast<Index>(quantities.size()));
+    out.draws = values.cols();
     out.failed = (values.array() * 0).colwise().sum().isNaN().count();
   }
   for (std::size_t i = 0; i < quantities.size(); ++i) {
     const source::Quantity& quantity = quantities[i];
     out.parameters.push_back(
         quantity.coordinate
-            ? exact(quantity.name, posterior.mean()(*quantity.coordinate), sd(*quantity.coordinate))
-        : quantity.linear() ? combined(quantity, posterior)
-                            : from_draws(quantity.name, row(values, static_cast<Index>(i))));
+            ? exact(quantity.name, posterior.mean()(*quantity.coordinate), sd(*quantity.coordinate), level)
+        : quantity.linear() ? combined(quantity, posterior, level)
+                            : from_draws(quantity.name, row(values, static_cast<Index>(i)), level));
   }
   return out;
 }

@@ -88,6 +88,15 @@ IndependentPriors default_priors(const DesignMoments& moments, const PredictorSc
   return priors;
 }
 
+IndependentPriors default_priors_through_zero(const DesignMoments& moments, const PredictorScale& response) {
+  const Index q = moments.mean.size();
+  IndependentPriors priors{Vector::Zero(q), Vector(q), Vector()};
+  const double scale = std::hypot(response.scale, kPriorScale * response.location);
+  for (Index j = 0; j < q; ++j)
+    priors.scale(j) = scale / positive_or_one(std::hypot(moments.sd(j), moments.mean(j)));
+  return priors;
+}
+
 std::string prior_text(const IndependentPriors& priors, Index j) {
   const double nu = priors.degrees(j);
   if (std::isinf(nu)) return fmt::format("normal({:.4g}, {:.4g})", priors.location(j), priors.scale(j));

@@ -36,6 +36,10 @@ PredictorScale log_scale(const Vector& response, const Vector& offset = Vector()
 /// variances of all.
 IndependentPriors default_priors(const DesignMoments& moments, const PredictorScale& response, bool centred);
 
+/// Of a design without an intercept: the coefficients have to reach the response from zero, so that both are
+/// measured by their root mean squares and not by their standard deviations.
+IndependentPriors default_priors_through_zero(const DesignMoments& moments, const PredictorScale& response);
+
 /// "normal(0, 2.5)", with four digits.
 std::string prior_text(const IndependentPriors& priors, Index j);
 /// One entry for each coefficient.

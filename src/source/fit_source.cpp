@@ -1,6 +1,9 @@
 #include <algorithm>
 
+#include "magva/error.hpp"
 #include "magva/fit.hpp"
+#include "magva/formula_model.hpp"
+#include "magva/mixed.hpp"
 #include "magva/model_source.hpp"
 
 namespace magva::source {
@@ -20,11 +23,33 @@ std::optional<Quantities> reported_quantities(const Reporter& reporter, std::uin
 
 }  // namespace
 
+namespace {
+
+/// Group effects are integrated out: a fit of the few parameters that are left.
+FitResult fit_with_groups(const ModelSource& source, const FitOptions& options,
+                          const std::vector<Observer>& observers) {
+  if (options.algorithm1)
+    throw UsageError("a formula with groups is fitted by the default optimiser: leave out --rule");
+  return fit_groups(*source.mixed, options, observers);
+}
+
+}  // namespace
+
 FitResult fit(const ModelSource& source, FitOptions options, const std::vector<Observer>& observers) {
   if (!options.init) options.init = source.start;
+  if (source.mixed) return fit_with_groups(source, options, observers);
   options.diagnostic_draws = source.diagnostic_draws;
   if (!options.quantities) options.quantities = reported_quantities(*source.reporter, options.seed);
   return magva::fit(source.fitted_model(), options, observers);
+}
+
+std::optional<ModelSpec> stored_spec(const ModelSource& source, const Gaussian& posterior) {
+  std::optional<ModelSpec> spec = source.spec;
+  if (!spec || !source.mixed) return spec;
+  auto model = std::make_shared<FormulaModel>(*spec->formula);
+  model->draws = source.reporter->joint_draws(posterior);
+  spec->formula = std::move(model);
+  return spec;
 }
 
 }  // namespace magva::source

@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "magva/error.hpp"
+#include "magva/formula_model.hpp"
+#include "magva/priors.hpp"
 #include "magva/regression.hpp"
 #include "source/default_priors.hpp"
+#include "source/formula_reporter.hpp"
 #include "table/design_file.hpp"
 #include "table/design_spec.hpp"
 #include "table/message.hpp"
@@ -132,7 +135,24 @@ bool ModelSpec::coefficients_are_coordinates() const {
   return prior != PriorKind::horseshoe || form == HorseshoeForm::centred;
 }
 
+bool ModelSpec::two_classes() const {
+  return formula ? formula->family == Distribution::bernoulli : model == RegressionKind::logistic;
+}
+
+const std::vector<std::string>& ModelSpec::classes() const {
+  return formula ? formula->design.response.classes : design.response.classes;
+}
+
+std::string ModelSpec::response_name() const {
+  return formula ? formula->design.response.name : design.response.column;
+}
+
+std::map<std::string, table::ColumnKind> ModelSpec::column_kinds() const {
+  return formula ? formula->design.column_kinds() : design.column_kinds();
+}
+
 std::string ModelSpec::description() const {
+  if (formula) return formula->description();
   if (spline)
     return fmt::format("robust P-spline regression with {} basis functions of '{}'", spline->functions,
                        spline->covariate);
@@ -144,6 +164,7 @@ std::string ModelSpec::description() const {
 }
 
 Json to_json(const ModelSpec& spec) {
+  if (spec.formula) return {{"formula_model", to_json(*spec.formula)}};
   Json json = {{"model", to_string(spec.model)},
                {"prior", to_string(spec.prior)},
                {"horseshoe", to_string(spec.form)},
@@ -161,6 +182,10 @@ Json to_json(const ModelSpec& spec) {
 ModelSpec model_spec_from_json(const Json& json, const std::string& origin) {
   try {
     ModelSpec spec;
+    if (json.contains("formula_model")) {
+      spec.formula = std::make_shared<const FormulaModel>(formula_model_from_json(json["formula_model"]));
+      return spec;
+    }
     spec.model = parse_regression_kind(json.at("model"));
     spec.prior = parse_prior_kind(json.at("prior"));
     spec.form = parse_horseshoe_form(json.at("horseshoe"));
@@ -208,7 +233,9 @@ Design single_precision_design(const ModelSpec& spec, const table::EncodedRows& 
 Regression build_regression(const ModelSpec& spec, RegressionData data) {
   if (spec.priors) {
     const auto likelihood = likelihood_for(spec.model, data.response);
-    return {std::move(data), likelihood, independent_prior(*spec.priors)};
+    const Index k = spec.priors->size();
+    return {std::move(data), likelihood,
+            make_prior({{0, k, NormalBlock{spec.priors->location, spec.priors->scale}}}, k)};
   }
   if (spec.model == RegressionKind::logistic)
     return logistic_regression(std::move(data), prior_options(spec));
@@ -225,6 +252,7 @@ Regression build_pspline(const ModelSpec& spec, const table::EncodedRows& rows) 
 }
 
 Regression model_without_data(const ModelSpec& spec) {
+  if (spec.formula) return formula_without_data(*spec.formula);
   table::EncodedRows row;
   row.y = Vector::Zero(1);  // which every likelihood allows
   const std::vector<std::string> names = spec.design.names();

@@ -10,6 +10,7 @@
 #include "core/atomic_file.hpp"
 #include "magva/error.hpp"
 #include "source/default_priors.hpp"
+#include "source/formula_reporter.hpp"
 #include "table/message.hpp"
 
 namespace magva::source {
@@ -209,14 +210,19 @@ std::vector<PriorRecord> table_prior_records(const ModelSpec& spec) {
 
 }  // namespace
 
+void set_regression(ModelSource& source, std::shared_ptr<const Regression> model,
+                    const RegressionOptions& options) {
+  source.minibatch = minibatch_of(model, options);
+  source.start = options.start_file ? read_start_file(*model, *options.start_file) : model->start();
+  source.diagnostic_draws = affordable_draws(*model);
+  source.model = std::move(model);
+}
+
 ModelSource make_regression_source(ModelSpec spec, Regression regression, const RegressionOptions& options) {
   const auto model = std::make_shared<const Regression>(std::move(regression));
   ModelSource source;
-  source.model = model;
-  source.minibatch = minibatch_of(model, options);
+  set_regression(source, model, options);
   source.reporter = std::make_shared<RegressionReporter>(spec, model);
-  source.start = options.start_file ? read_start_file(*model, *options.start_file) : model->start();
-  source.diagnostic_draws = affordable_draws(*model);
   source.description = fmt::format("{}, {} coefficients, {} parameters in all, {} rows", spec.description(),
                                    model->coefficient_count(), model->dimension(), model->rows());
   source.priors = table_prior_records(spec);
@@ -225,6 +231,7 @@ ModelSource make_regression_source(ModelSpec spec, Regression regression, const 
 }
 
 std::unique_ptr<Reporter> make_reporter(const ModelSpec& spec) {
+  if (spec.formula) return make_stored_reporter(spec.formula);
   return std::make_unique<RegressionReporter>(spec,
                                               std::make_shared<const Regression>(model_without_data(spec)));
 }

@@ -46,12 +46,6 @@ void fix_knots(SplineSpec& spline, const table::EncodedRows& rows) {
   spline.upper = rows.x.col(1).maxCoeff();
 }
 
-DataRecord record_of(const table::Table& table) {
-  return {table.source, table.rows,
-          static_cast<Index>(table.columns.size()) + (table.features ? table.features->cols() : 0),
-          table.sha256};
-}
-
 void save_design(const std::string& path, const DataRecord& data, const table::LearntDesign& learnt,
                  const std::vector<std::string>& notes, design_file::Element element) {
   if (learnt.spec.sparse())
@@ -69,7 +63,13 @@ void save_design(const std::string& path, const DataRecord& data, const table::L
   writer.commit();
 }
 
-Regression regression_on(ModelSpec& spec, table::EncodedRows rows, const RegressionOptions& options) {
+std::shared_ptr<const ModelRows> kept_rows(const RegressionData& data) {
+  if (data.design.rows() > kMostRowsChecked) return nullptr;
+  return std::make_shared<const ModelRows>(ModelRows{data.design, data.response, {}});
+}
+
+Regression regression_on(ModelSpec& spec, table::EncodedRows rows, const RegressionOptions& options,
+                         std::shared_ptr<const ModelRows>& kept) {
   if (spec.spline) return build_pspline(spec, rows);
   Vector response = std::move(rows.y);
   Vector weights = std::move(rows.weights);
@@ -77,10 +77,17 @@ Regression regression_on(ModelSpec& spec, table::EncodedRows rows, const Regress
                                                                     : engine_design(spec, std::move(rows));
   RegressionData data{std::move(design), std::move(response), std::move(weights), spec.design.names()};
   if (!options.prior_variance) set_default_priors(spec, data);
+  kept = kept_rows(data);
   return build_regression(spec, std::move(data));
 }
 
 }  // namespace
+
+DataRecord record_of(const table::Table& table) {
+  return {table.source, table.rows,
+          static_cast<Index>(table.columns.size()) + (table.features ? table.features->cols() : 0),
+          table.sha256};
+}
 
 ModelSource make_table_source(const table::Table& table, table::DesignOptions design,
                               const RegressionOptions& options) {
@@ -98,8 +105,10 @@ ModelSource make_table_source(const table::Table& table, table::DesignOptions de
   if (options.save_design)
     save_design(*options.save_design, data, learnt, notes,
                 options.single_precision ? design_file::Element::float32 : design_file::Element::float64);
-  Regression regression = regression_on(spec, std::move(learnt.design), options);
+  std::shared_ptr<const ModelRows> rows;
+  Regression regression = regression_on(spec, std::move(learnt.design), options, rows);
   ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
+  source.rows = std::move(rows);
   source.data = data;
   source.notes = std::move(notes);
   return source;

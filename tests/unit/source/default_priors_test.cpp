@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "magva/check_gradient.hpp"
 #include "magva/fit.hpp"
 #include "unit/table/support.hpp"
 
@@ -36,6 +35,13 @@ TEST(DefaultPriors, AreRstanarmsAtTheMeans) {
   EXPECT_EQ(prior_text(centred, 0), "normal(4, 3.536)");
 }
 
+TEST(DefaultPriors, WithoutAnInterceptTheyReachFromZero) {
+  const DesignMoments moments{(Vector(2) << 3, 0).finished(), (Vector(2) << 4, 2).finished()};
+  const IndependentPriors priors = default_priors_through_zero(moments, {6, 20});
+  EXPECT_NEAR(priors.scale(0), 25.0 / 5, 1e-14);
+  EXPECT_NEAR(priors.scale(1), 25.0 / 2, 1e-14);
+}
+
 TEST(DefaultPriors, MomentsAreTheSameInEveryStorage) {
   const RowMatrix x = design();
   SparseMatrix sparse;
@@ -61,27 +67,6 @@ TEST(DefaultPriors, TheLogScaleFollowsCountsAndExposure) {
   EXPECT_NEAR(log_scale(counts).location, std::log(10), 1e-14);
   EXPECT_NEAR(log_scale(counts, Vector::Constant(3, std::log(5))).location, std::log(2), 1e-14);
   EXPECT_EQ(log_scale(Vector::Zero(3)).location, 0);
-}
-
-TEST(IndependentPrior, DensityAndGradientAreThoseOfRsFunctions) {
-  const IndependentPriors priors{(Vector(3) << 1, -2, .5).finished(), (Vector(3) << 2, .3, 1.5).finished(),
-                                 (Vector(3) << INFINITY, 4, 7).finished()};
-  const Regression model({Design::own(design()), Vector::Zero(5), {}, {}}, bernoulli_logit(),
-                         independent_prior(priors));
-  EXPECT_EQ(model.expectations(), nullptr);
-  const GradientCheck check = check_gradient(model, (Vector(3) << .2, -.001, .7).finished());
-  EXPECT_TRUE(check.passed) << check.sentence;
-  // dnorm(0, 1, 2, log=TRUE) + dt(2/.3, 4, log=TRUE) - log(.3) + dt(-.5/1.5, 7, log=TRUE) - log(1.5) + 5
-  // log(1/2)
-  const double expected = -1.7370857137646178 - 7.2161375152440375 + 1.2039728043259361 - 1.0175275784439326 -
-                          .4054651081081644 + 5 * std::log(.5);
-  Matrix theta = Matrix::Zero(3, 1), gradient(3, 1);
-  Vector value(1);
-  const auto scratch = model.make_scratch(1);
-  Workers workers(1);
-  Evaluation evaluation{*scratch, workers};
-  model.evaluate(theta, value, gradient, evaluation);
-  EXPECT_NEAR(value(0), expected, 1e-12);
 }
 
 /// Whether metres or kilometres: the same curve.
