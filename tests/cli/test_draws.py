@@ -1,3 +1,4 @@
+import json
 import math
 import unittest
 
@@ -94,10 +95,30 @@ class Compare(Case):
             self.assertIn(part, other)
         self.assertIn("no factors", self.succeeds("compare", "one", "full").stdout)
 
-    def test_different_models_are_refused(self):
+    def test_models_with_other_predictors_are_ranked(self):
         self.logistic_table()
         self.succeeds("fit", "data.csv", "--response", "y", *SHORT, "--out", "one")
         self.succeeds("fit", "data.csv", "--response", "y", "--exclude", "a", *SHORT, "--out", "two")
+        said = self.succeeds("compare", "one", "two").stdout
+        self.assertIn("elpd_loo", said)
+        checks = {name: json.loads((self.folder / name / "check.json").read_text()) for name in ("one", "two")}
+        better = max(checks, key=lambda name: checks[name]["loo"]["elpd"])
+        self.assertTrue(said.splitlines()[1].startswith(better), said)
+        self.assertEqual(len(checks["one"]["rows"]["elpd"]), 120)
+        self.assertAlmostEqual(sum(checks["one"]["rows"]["elpd"]), checks["one"]["loo"]["elpd"], places=6)
+
+    def test_models_of_other_rows_are_refused(self):
+        self.logistic_table()
+        self.logistic_table("other.csv", seed=5)
+        self.succeeds("fit", "data.csv", "--response", "y", *SHORT, "--out", "one")
+        self.succeeds("fit", "other.csv", "--response", "y", *SHORT, "--out", "two")
+        self.fails(DATA, "compare", "one", "two", says="different responses")
+
+    def test_other_parameters_without_a_check_are_refused(self):
+        self.logistic_table()
+        self.succeeds("fit", "data.csv", "--response", "y", *SHORT, "--out", "one")
+        self.succeeds("fit", "data.csv", "--response", "y", "--exclude", "a", *SHORT, "--out", "two")
+        (self.folder / "one/check.json").unlink()
         self.fails(DATA, "compare", "one", "two", says=["6", "5"])
 
 
