@@ -44,7 +44,9 @@ class ArrayOptions(FittingOptions, total=False):
     """What is fitted to a matrix of predictors."""
 
     model: str
-    prior: str
+    family: str
+    link: str
+    prior: list[str] | str
     prior_variance: float
     horseshoe: str
     covariate: str
