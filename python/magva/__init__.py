@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ._core import DataError, __version__
 from ._fit import Fit, compare, load
 from ._options import OptionError, options
-from ._run import InterruptedWarning, fit, fit_arrays, fit_table
+from ._run import InterruptedWarning, fit, fit_arrays, fit_formula, fit_table
 from ._stan import fit_stan
 from ._watch import FitView
 
@@ -35,6 +35,7 @@ __all__ = [
     "compare",
     "fit",
     "fit_arrays",
+    "fit_formula",
     "fit_jax",
     "fit_numpyro",
     "fit_pymc",

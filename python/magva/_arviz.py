@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def to_arviz(fit: Fit, number: int, seed: int) -> Any:
     structure = fit._structure
     theta = fit.theta_draws(number, seed=seed)
-    values = np.asarray(fit._handle.report(theta.T, seed)).T
+    values = fit._quantity_draws(number, seed)
     groups: dict[str, dict[str, Any]] = {
         "posterior": {variable.name: variable.take(values)[None] for variable in structure.variables},
         "sample_stats": {"log_q": fit.log_density(theta)[None]},

@@ -92,6 +92,10 @@ class Fit:
         return pd.DataFrame(self._quantity_draws(number, seed, resample), columns=self._handle.quantity_names)
 
     def _quantity_draws(self, number: int, seed: int, resample: bool = False) -> Array:
+        joint = self._handle.joint_draws()
+        if joint is not None and not resample:  # group effects depend on the data, too: the fit has drawn them once
+            chosen = np.random.default_rng(seed).choice(joint.shape[1], number, replace=number > joint.shape[1])
+            return np.ascontiguousarray(joint.T[chosen])
         theta = self.theta_draws(number, seed=seed, resample=resample)
         return np.asarray(self._handle.report(theta.T, seed)).T
 
@@ -284,45 +288,48 @@ class Fit:
 
     # Rows of a table.
 
-    def predict(self, data: Any, *, level: float = 0.9, number: int = 1000, seed: int = 1, missing: str = "refuse") -> pd.DataFrame:
+    def predict(
+        self, data: Any, *, level: float = 0.9, number: int = 1000, seed: int = 1, missing: str = "refuse", scale: str = "response"
+    ) -> pd.DataFrame:
         """The posterior predictive distribution for the rows of a table, encoded as the data of the fit were.
 
-        For two classes the likelier class, the probability of the second and its central interval; otherwise the mean of the response
-        and a central interval for the response. Rows that have the response get ``observed`` and ``log_score``.
+        For a response with classes the likeliest class, its probability (of two classes, that of the second) and a central interval of
+        that; otherwise the mean of the response and a central interval for the response. Rows that have the response get ``observed``
+        and ``log_score``. A group that the fit has not seen is drawn from the population.
 
         Parameters
         ----------
         level
-            The mass of the intervals: .9 or .5.
+            The mass of the intervals.
         number
             Draws from the posterior.
         missing
             What to do about rows with missing values: ``"refuse"`` or ``"drop"``.
+        scale
+            ``"response"``, or ``"link"`` for the linear predictor.
         """
         import pandas as pd
 
         from ._tables import make_table
 
-        bounds = {0.9: ("q05", "q95"), 0.5: ("q25", "q75")}.get(level)
-        if bounds is None:
-            raise ValueError(f"level is {level} and must be 0.9 or 0.5")
-        if missing not in ("refuse", "drop"):
-            raise ValueError(f"missing is {missing!r} and must be 'refuse' or 'drop'")
+        _one_of("missing", missing, ("refuse", "drop"))
+        _one_of("scale", scale, ("response", "link"))
         if number < 2:
             raise ValueError(f"number is {number} and must be at least 2")
-        found = self._handle.predict(make_table(data), missing == "drop", number, seed)
-        columns: dict[str, Any] = {}
-        classes = self._handle.classes
-        if classes is not None:
-            columns["class"] = np.asarray(classes, dtype=object)[(found["mean"] >= 0.5).astype(int)]
-        columns["probability" if classes is not None else "mean"] = found["mean"]
-        columns["lower"], columns["upper"] = found[bounds[0]], found[bounds[1]]
-        if len(found["observed"]):
-            seen = found["observed"]
-            columns["observed"] = np.asarray(classes, dtype=object)[(seen > 0).astype(int)] if classes is not None else seen
-            columns["log_score"] = found["log_score"]
-        index = data.index[found["row"]] if isinstance(data, pd.DataFrame) else found["row"]
+        found = self._handle.predict(make_table(data), missing == "drop", number, seed, level, scale == "link")
+        classes = np.asarray(self._handle.classes, dtype=object)
+        columns = _prediction_columns(found, classes, scale)
+        index = data.index[found["row"]] if isinstance(data, pd.DataFrame) and len(found["row"]) else None
         return pd.DataFrame(columns, index=index)
+
+    def loo(self, *, number: int = 1000, seed: int = 1) -> pd.Series:
+        """Leave-one-out cross-validation of a regression, by Pareto smoothed importance sampling: elpd, p_loo, and their errors.
+
+        ``high_k`` counts the rows whose part is not to be trusted.
+        """
+        import pandas as pd
+
+        return pd.Series(self._handle.loo(number, seed), name="loo")
 
     # Elsewhere.
 
@@ -413,6 +420,33 @@ def compare(fits: Mapping[str, Fit]) -> pd.DataFrame:
     table.insert(2, "difference_se", np.hypot(table["elbo_se"], table["elbo_se"].iloc[0]))
     table.loc[table.index[0], "difference_se"] = 0.0
     return table
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r} and must be {' or '.join(map(repr, allowed))}")
+
+
+def _prediction_columns(found: dict[str, Any], classes: Any, scale: str) -> dict[str, Any]:
+    mean, probabilities = found["mean"], found["probabilities"]
+    columns: dict[str, Any] = {}
+    if probabilities.size:
+        likeliest = mean.astype(int)
+        columns["class"] = classes[likeliest]
+        columns["probability"] = probabilities[np.arange(len(mean)), likeliest]
+    elif len(classes) == 2 and scale == "response":
+        columns["class"] = classes[(mean >= 0.5).astype(int)]
+        columns["probability"] = mean
+    else:
+        columns["mean"] = mean
+    columns["lower"], columns["upper"] = found["lower"], found["upper"]
+    if probabilities.size:
+        columns.update({f"P({name})": probabilities[:, k] for k, name in enumerate(classes)})
+    if len(found["observed"]):
+        seen = found["observed"]
+        columns["observed"] = classes[seen.astype(int)] if len(classes) else seen
+        columns["log_score"] = found["log_score"]
+    return columns
 
 
 def _number(value: float | None) -> float:

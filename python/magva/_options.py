@@ -16,7 +16,17 @@ if sys.version_info >= (3, 11):
 else:
     from typing_extensions import Unpack
 
-__all__ = ["ArrayOptions", "FittingOptions", "OptionError", "StanOptions", "TableOptions", "Unpack", "check_options", "options"]
+__all__ = [
+    "ArrayOptions",
+    "FittingOptions",
+    "FormulaOptions",
+    "OptionError",
+    "StanOptions",
+    "TableOptions",
+    "Unpack",
+    "check_options",
+    "options",
+]
 
 
 class OptionError(ValueError, TypeError):
@@ -68,6 +78,22 @@ class TableOptions(ArrayOptions, total=False):
     exclude: list[str] | str
 
 
+class FormulaOptions(FittingOptions, total=False):
+    """What else is said about a regression by a formula."""
+
+    family: str
+    link: str
+    prior: list[str] | str
+    prior_variance: float
+    weights: str
+    exclude: list[str] | str
+    positive: str
+    standardise: bool
+    missing: str
+    float32: bool
+    batch: int
+
+
 class StanOptions(FittingOptions, total=False):
     """What is reported of a Stan program."""
 
@@ -86,10 +112,23 @@ def _table() -> dict[str, dict[str, Any]]:
 
 def _names(groups: Iterable[str]) -> list[str]:
     wanted = set(groups)
-    return [name for name, row in _table().items() if row["group"] in wanted and not (name == "batch" and "Model" not in wanted)]
+    by_formula = "Formula" in wanted
+    if by_formula:
+        wanted.add("Model")
+    names = [name for name, row in _table().items() if row["group"] in wanted]
+    if by_formula:
+        return [name for name in names if name not in _NOT_WITH_A_FORMULA]
+    return names if "Model" in wanted else [name for name in names if name != "batch"]
 
 
-GROUPS = {"fit": ("Fitting",), "fit_table": ("Model", "Data", "Fitting"), "fit_stan": ("Stan models", "Fitting")}
+GROUPS = {
+    "fit": ("Fitting",),
+    "fit_table": ("Model", "Data", "Fitting"),
+    "fit_formula": ("Formula", "Data", "Fitting"),
+    "fit_stan": ("Stan models", "Fitting"),
+}
+# Options of models that a formula has no use for: it says itself what they say.
+_NOT_WITH_A_FORMULA = {"model", "horseshoe", "covariate", "basis", "column", "discretise"}
 
 
 def options(function: str = "fit") -> dict[str, str]:
@@ -98,7 +137,7 @@ def options(function: str = "fit") -> dict[str, str]:
     Parameters
     ----------
     function
-        ``"fit"``, which all functions share, ``"fit_table"`` or ``"fit_stan"``.
+        ``"fit"``, which all functions share, ``"fit_table"``, ``"fit_formula"`` or ``"fit_stan"``.
     """
     if function not in GROUPS:
         raise ValueError(f"function is {function!r} and must be one of {', '.join(GROUPS)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,11 +12,11 @@ import numpy as np
 from . import _core
 from ._density import BatchedDensity, LogDensity, PointwiseDensity
 from ._fit import Fit
-from ._options import GROUPS, ArrayOptions, FittingOptions, TableOptions, Unpack, check_options
+from ._options import GROUPS, ArrayOptions, FittingOptions, FormulaOptions, TableOptions, Unpack, check_options
 from ._structure import Structure
 from ._watch import Callback, Watch
 
-__all__ = ["InterruptedWarning", "fit", "fit_arrays", "fit_table"]
+__all__ = ["InterruptedWarning", "fit", "fit_arrays", "fit_formula", "fit_table"]
 
 
 class InterruptedWarning(UserWarning):
@@ -163,14 +164,46 @@ def fit_table(
     if not isinstance(response, str):
         raise TypeError(f"response is a {type(response).__name__} and must be the name of a column")
     checked = check_options("fit_table", options, GROUPS["fit_table"])
-    source = _core.Source.table(make_table(data, text=text), _with_response(checked, response))
+    source = _core.Source.table(make_table(data, text=text), _with(checked, "response", response))
     return run(source, checked, init, progress, callback)
 
 
-def _with_response(options: str, response: str) -> str:
-    import json
+def _with(options: str, name: str, value: str) -> str:
+    return json.dumps({**json.loads(options), name: value})
 
-    return json.dumps({**json.loads(options), "response": response})
+
+def fit_formula(
+    formula: str,
+    data: Any,
+    *,
+    init: Mapping[str, float] | Any = None,
+    text: Sequence[str] = (),
+    progress: bool | None = None,
+    callback: Callback | None = None,
+    **options: Unpack[FormulaOptions],
+) -> Fit:
+    """Fits a regression that a formula in R's grammar describes, as ``magva fit --formula`` does.
+
+    Parameters
+    ----------
+    formula
+        Such as ``"y ~ x1*x2 + log(dose) + C(site) + s(age) + offset(log(days)) + (1 + x1 | school)"``. The response may be
+        ``cbind(successes, failures)``, ``successes | trials(n)`` or ``Surv(time, status)``.
+    data
+        A pandas, polars or Arrow table, or a mapping of names to columns.
+    init, text, progress, callback
+        As for :func:`fit_table`.
+    **options
+        The family of the response, priors, and how the fit is run: see ``magva.options("fit_formula")``. ``prior`` takes statements such
+        as ``"x1 ~ normal(0, 1)"``, one or a list.
+    """
+    from ._tables import make_table
+
+    if not isinstance(formula, str):
+        raise TypeError(f"formula is a {type(formula).__name__} and must be a text such as 'y ~ x1 + x2'")
+    checked = check_options("fit_formula", options, GROUPS["fit_formula"])
+    source = _core.Source.table(make_table(data, text=text), _with(checked, "formula", formula))
+    return run(source, checked, init, progress, callback)
 
 
 def fit_arrays(
@@ -219,5 +252,5 @@ def fit_arrays(
         given["weights"] = "(weights)"
     checked = check_options("fit_arrays", given, GROUPS["fit_table"])
     table = make_array_table(matrix, labels, (response, column), observations)
-    source = _core.Source.table(table, _with_response(checked, response))
+    source = _core.Source.table(table, _with(checked, "response", response))
     return run(source, checked, init, progress, callback)

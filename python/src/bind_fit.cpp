@@ -11,6 +11,7 @@
 #include "commands/sources.hpp"
 #include "density.hpp"
 #include "fit.hpp"
+#include "magva/check.hpp"
 #include "magva/diagnostics.hpp"
 #include "magva/error.hpp"
 #include "magva/prediction.hpp"
@@ -102,36 +103,61 @@ Fit run(const ModelSource& source, const std::string& options, std::optional<Vec
 
 /// The arrays of RowPredictions by name, and the rows that they are for.
 nb::dict predict(const Fit& fit, const TableBuilder& builder, bool drop_missing, Index draws,
-                 std::uint64_t seed) {
+                 std::uint64_t seed, double level, bool link_scale) {
   if (!fit.source().spec) throw UsageError("this fit is of a model that cannot predict rows of a table");
+  prediction::PredictOptions options{.draws = draws, .seed = seed, .level = level};
+  if (link_scale) options.scale = prediction::PredictionScale::link;
+  options.validate();
   const source::ModelSpec& spec = *fit.source().spec;
   prediction::RowPredictions rows;
-  std::vector<Index> numbers;
-  Vector response;
+  prediction::NewRows encoded{Design::own(RowMatrix()), {}, {}};
   {
     const nb::gil_scoped_release unlocked;
-    auto encoded = prediction::encode_new_rows(
+    encoded = prediction::encode_new_rows(
         builder.table, spec, drop_missing ? table::MissingPolicy::drop : table::MissingPolicy::refuse);
-    numbers = std::move(encoded.row_numbers);
-    response = encoded.response;
-    rows = prediction::predict_rows(spec, encoded, fit.posterior(), draws, seed);
+    rows = prediction::predict_rows(spec, encoded, fit.posterior(), options);
   }
   nb::dict out;
-  out["row"] = numbers;
+  out["row"] = encoded.row_numbers;
   out["mean"] = rows.mean;
-  out["q05"] = rows.q05;
-  out["q25"] = rows.q25;
-  out["q75"] = rows.q75;
-  out["q95"] = rows.q95;
+  out["lower"] = rows.lower;
+  out["upper"] = rows.upper;
+  out["probabilities"] = rows.probabilities;
   out["log_score"] = rows.log_score;
-  out["observed"] = response;
+  out["observed"] = encoded.response;
   return out;
 }
 
-nb::object response_classes(const Fit& fit) {
+nb::dict loo(const Fit& fit, Index draws, std::uint64_t seed) {
+  LooResult result;
+  {
+    const nb::gil_scoped_release unlocked;
+    const auto input = prediction::check_input(fit.source(), fit.posterior(), draws, seed);
+    if (!input)
+      throw UsageError(
+          "leave-one-out cross-validation needs a regression with one linear predictor and its data");
+    Workers workers(1);
+    result = check_fit(*input, workers).loo;
+  }
+  nb::dict out;
+  out["elpd"] = result.elpd;
+  out["elpd_se"] = result.elpd_se;
+  out["p_loo"] = result.p_loo;
+  out["p_loo_se"] = result.p_loo_se;
+  out["rows"] = result.rows;
+  out["high_k"] = result.high_k;
+  return out;
+}
+
+std::vector<std::string> response_classes(const Fit& fit) {
   const auto& spec = fit.source().spec;
-  if (!spec || !spec->two_classes()) return nb::none();
-  return nb::cast(spec->design.response.classes);
+  return spec ? spec->classes() : std::vector<std::string>{};
+}
+
+/// Null if draws of theta say everything.
+std::optional<Matrix> joint_draws(const Fit& fit) {
+  const auto draws = fit.source().reporter->joint_draws(fit.posterior());
+  return draws ? std::optional(draws->values) : std::nullopt;
 }
 
 nb::list parameters(const Fit& fit) {
@@ -217,7 +243,10 @@ void bind_fit(nb::module_& module) {
             return importance_resample(*self.source().model, self.posterior(), count, seed);
           },
           nb::arg("count"), nb::arg("seed"), nb::call_guard<nb::gil_scoped_release>())
-      .def("predict", predict, nb::arg("table"), nb::arg("drop_missing"), nb::arg("draws"), nb::arg("seed"));
+      .def("predict", predict, nb::arg("table"), nb::arg("drop_missing"), nb::arg("draws"), nb::arg("seed"),
+           nb::arg("level"), nb::arg("link_scale"))
+      .def("loo", loo, nb::arg("draws"), nb::arg("seed"))
+      .def("joint_draws", joint_draws);
 }
 
 }  // namespace magva::python
