@@ -21,7 +21,8 @@ std::vector<std::string> remarks(const ModelSource& source, const Gaussian& post
   if (regression == nullptr || !source.rows || !source.spec || !source.spec->two_classes()) return {};
   if (!separated(source, *regression, posterior)) return {};
   return {
-      "the classes are separated: a combination of the predictors tells them apart without error, so that coefficients "
+      "the classes are separated: a combination of the predictors tells them apart without error, so that "
+      "coefficients "
       "are as large as their priors allow; choose these with care"};
 }
 

@@ -19,8 +19,7 @@ class AnyLikelihood : public ::testing::TestWithParam<std::shared_ptr<const Like
  protected:
   AnyLikelihood() : response_(kRows), weight_(Vector::Ones(kRows)), shapes_(kDraws) {
     for (Index i = 0; i < kRows; ++i) response_(i) = static_cast<double>(i % 3 == 0);
-    for (std::size_t s = 0; s < shapes_.size(); ++s)
-      {
+    for (std::size_t s = 0; s < shapes_.size(); ++s) {
       const double own[] = {0.1 * static_cast<double>(s)};
       shapes_[s] = GetParam()->shape(own);
     }
