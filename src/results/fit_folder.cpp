@@ -73,8 +73,8 @@ void store_fit(const FitFolder& folder, FitRecord record, const Gaussian& poster
   const auto spec = source::stored_spec(source, posterior);
   const nlohmann::json model = spec ? source::to_json(*spec) : nlohmann::json();
   io::write_text(folder.model(), [&](std::ostream& out) { out << model.dump(2) << '\n'; });
-  for (const auto& file : {folder.trace(), folder.posterior(), folder.model()})
-    record.files[file.filename().string()] = table::sha256_of_file(file.string());
+  for (const auto& file : {folder.trace(), folder.posterior(), folder.model(), folder.path() / kCheckFile})
+    if (fs::exists(file)) record.files[file.filename().string()] = table::sha256_of_file(file.string());
   save(record, folder.record());
 }
 
@@ -97,7 +97,10 @@ FitFolder save_fit(const fs::path& path, FitRecord record, const Gaussian& poste
 namespace {
 
 void check_files(const FitFolder& folder, const FitRecord& record) {
-  for (const auto& file : {folder.trace(), folder.posterior(), folder.model()}) {
+  std::vector<fs::path> files = {folder.trace(), folder.posterior(), folder.model()};
+  const fs::path check = folder.path() / kCheckFile;  // not every model has one
+  if (record.files.count(kCheckFile) > 0 || fs::exists(check)) files.push_back(check);
+  for (const auto& file : files) {
     const auto written = record.files.find(file.filename().string());
     if (written == record.files.end() || table::sha256_of_file(file.string()) != written->second)
       throw DataError(

@@ -8,7 +8,7 @@ import unittest
 
 from harness import DATA, IO, NOT_TRUSTED, PROGRAM, SHORT, USAGE, Case
 
-FILES = ("fit.json", "trace.csv", "posterior.magva", "model.json")
+FILES = ("fit.json", "trace.csv", "posterior.magva", "model.json", "check.json")
 
 
 class Replace(Case):
