@@ -152,10 +152,9 @@ std::optional<results::StoredCheck> check_of(const source::ModelSource& source, 
   return results::stored_check(*input, check_fit(*input, workers), source.spec->response_name());
 }
 
-/// Said in a note, or in a warning if another family should be tried.
+/// A warning if another family should be tried; `summary` says the rest.
 void add_check(FitRecord& record, const FitCheck& check) {
-  const bool advice = check.dispersion && !check.dispersion->advice.empty();
-  (advice ? record.warnings : record.notes).push_back(check.describe());
+  if (check.dispersion && !check.dispersion->advice.empty()) record.warnings.push_back(check.describe());
 }
 
 /// What ties a checkpoint to its fit: the data and all options that the result depends on.

@@ -10,6 +10,7 @@
 #include "commands/sources.hpp"
 #include "exit_codes.hpp"
 #include "magva/fit_folder.hpp"
+#include "magva/stored_check.hpp"
 #include "options/option_spec.hpp"
 #include "options/values.hpp"
 #include "results/parameter_summary.hpp"
@@ -160,6 +161,9 @@ int run_summary(const options::Values& values) {
                       record.options.contains("formula")});
   }
   print_remarks(record);
+  if (const auto stored =
+          results::load_check(std::filesystem::path(values.arguments.at(0)) / results::kCheckFile))
+    fmt::print("check: {}\n", stored->check.describe());
   return kOk;
 }
 

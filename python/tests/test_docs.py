@@ -29,6 +29,8 @@ def test_blocks_run(page, tmp_path, monkeypatch):
     if any("to_arviz" in text for text in blocks) and importlib.util.find_spec("arviz") is None:
         pytest.skip("ArviZ is not installed")
     monkeypatch.setenv("MPLBACKEND", "agg")
+    if "MAGVA_PROGRAM" in os.environ:
+        monkeypatch.setenv("PATH", f"{pathlib.Path(os.environ['MAGVA_PROGRAM']).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
     shutil.copytree(SOURCE / "data", tmp_path / "data")
     (tmp_path / "figures").mkdir()

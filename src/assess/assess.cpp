@@ -30,9 +30,8 @@ constexpr double kLostShare = .1;
 /// square, is then below an eighth of a nat.
 constexpr double kCloseSpread = .5;
 /// A mean that is further off, in sds, or an sd, by its logarithm, is in doubt: between the tenth that nobody
-/// minds and the quarter that misleads. What the line alone says is often too much.
+/// minds and the quarter that misleads.
 constexpr double kDoubt = .17;
-constexpr double kDoubtOfLine = .35;
 /// Beyond this, an sd twice too small, a fit is of no use.
 constexpr double kUseless = .69;
 /// A quantity whose mean or sd weights change by more is in doubt.
@@ -149,10 +148,11 @@ bool assess_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t see
   bool understood = false;
   double worst = 0;
   for (const MarginalError& error : check_marginals(evaluator, q, seed)) {
+    // The line alone says too much about means, and about sds unless there is a long tail.
     const bool sampled = error.effective_draws > 0;
-    if (error.size() <= (sampled ? kDoubt : kDoubtOfLine)) continue;
+    if (sampled ? error.size() <= kDoubt : std::log(error.sd_ratio) <= kUseless) continue;
     understood = understood || sampled;
-    worst = std::max(worst, error.size());
+    if (sampled) worst = std::max(worst, error.size());
     out.doubts.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
   }
   if (out.doubts.empty()) return false;

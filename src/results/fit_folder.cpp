@@ -99,7 +99,7 @@ namespace {
 void check_files(const FitFolder& folder, const FitRecord& record) {
   std::vector<fs::path> files = {folder.trace(), folder.posterior(), folder.model()};
   const fs::path check = folder.path() / kCheckFile;  // not every model has one
-  if (record.files.count(kCheckFile) > 0 || fs::exists(check)) files.push_back(check);
+  if (fs::exists(check)) files.push_back(check);
   for (const auto& file : files) {
     const auto written = record.files.find(file.filename().string());
     if (written == record.files.end() || table::sha256_of_file(file.string()) != written->second)

@@ -12,7 +12,7 @@ class Fit(Case):
         done = self.succeeds("fit", "data.csv", "--response", "y", *SHORT, "--out", "fit")
         self.assertIn("written to fit", done.stdout)
         self.assertEqual({f.name for f in (self.folder / "fit").iterdir()},
-                         {"fit.json", "trace.csv", "posterior.magva", "model.json"})
+                         {"fit.json", "trace.csv", "posterior.magva", "model.json", "check.json"})
         record = self.record()
         for key in ("elbo", "elbo_se", "stopped", "iterations", "gradient_evaluations", "seconds", "khat", "options", "data",
                     "version", "parameters", "warnings", "trusted", "notes", "rank", "factor_shares"):
