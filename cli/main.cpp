@@ -75,7 +75,18 @@ int fail_by_bug(const char* what) noexcept {
                      "; please report it with the command that led here"});
 }
 
+int fail_for_memory() noexcept {
+  return fail(kData, {"the data or the model need more memory than this machine has"});
+}
+
+/// Where an exception cannot be thrown on: the JSON library's destructors, for one, ask for memory.
 [[noreturn]] void last_resort() noexcept {
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    ::_exit(fail_for_memory());
+  } catch (...) {  // said below
+  }
   ::_exit(fail_by_bug("it came to an end that nobody has foreseen"));
 }
 
@@ -108,7 +119,7 @@ int main(int argc, char** argv) {
   } catch (const IoError& error) {
     return fail(kIo, {error.what()});
   } catch (const std::bad_alloc&) {
-    return fail(kData, {"the data or the model need more memory than this machine has"});
+    return fail_for_memory();
   } catch (const std::system_error& error) {  // also of file systems
     return fail(kIo, {error.what()});
   } catch (const std::exception& error) {

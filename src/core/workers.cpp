@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "magva/error.hpp"
@@ -46,6 +48,7 @@ struct Workers::Pool {
   std::atomic<Index> done{0};
   void* body = nullptr;  // and `call`: written while no task can be taken, read by those who have one
   void (*call)(void*, Index) = nullptr;
+  std::exception_ptr failure;  // the first of a round; written before its task counts as done
   std::vector<std::thread> threads;
 
   Range share_of(std::size_t thread) const {
@@ -62,7 +65,12 @@ struct Workers::Pool {
     std::uint64_t seen = ticket.load(std::memory_order_acquire);
     while (task_in(seen) < share_of(thread).end) {
       if (!ticket.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel)) continue;
-      call(body, task_in(seen));
+      try {
+        call(body, task_in(seen));
+      } catch (...) {  // such as no memory: for the caller, when nobody works on its data any more
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
       done.fetch_add(1, std::memory_order_release);
       seen = ticket.load(std::memory_order_acquire);
     }
@@ -104,6 +112,15 @@ struct Workers::Pool {
     wake.notify_all();
   }
 
+  void end() {
+    {
+      const std::lock_guard lock(mutex);
+      stop = true;
+    }
+    wake.notify_all();
+    for (auto& thread : threads) thread.join();
+  }
+
   void close() {
     for (Share& share : shares) share.ticket.fetch_or(kClosed, std::memory_order_acq_rel);
   }
@@ -113,18 +130,17 @@ Workers::Workers(int threads) {
   if (threads < 1) throw UsageError("the number of threads must be at least 1");
   if (threads == 1) return;
   pool_ = std::make_unique<Pool>(threads);
-  for (std::size_t i = 1; i < pool_->shares.size(); ++i)
-    pool_->threads.emplace_back([pool = pool_.get(), i] { pool->serve(i); });
+  try {
+    for (std::size_t i = 1; i < pool_->shares.size(); ++i)
+      pool_->threads.emplace_back([pool = pool_.get(), i] { pool->serve(i); });
+  } catch (...) {  // no memory, or no more threads
+    pool_->end();
+    throw;
+  }
 }
 
 Workers::~Workers() {
-  if (!pool_) return;
-  {
-    const std::lock_guard lock(pool_->mutex);
-    pool_->stop = true;
-  }
-  pool_->wake.notify_all();
-  for (auto& thread : pool_->threads) thread.join();
+  if (pool_) pool_->end();
 }
 
 int Workers::threads() const { return pool_ ? static_cast<int>(pool_->threads.size()) + 1 : 1; }
@@ -136,6 +152,7 @@ void Workers::dispatch(Index tasks, void* body, void (*call)(void*, Index)) {
   pool_->take_tasks(0);
   while (pool_->done.load(std::memory_order_acquire) != tasks) pause_briefly();
   pool_->close();
+  if (pool_->failure) std::rethrow_exception(std::exchange(pool_->failure, nullptr));
 }
 
 }  // namespace magva

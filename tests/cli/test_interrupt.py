@@ -158,7 +158,7 @@ class InterruptedDefault(Case):
         self.succeeds(*words, "--time-limit", 1.5, "--out", "fit", codes=(NOT_TRUSTED,))
         (self.folder / "fit/checkpoint.magva").unlink()  # so that it starts again
         before = self.record("fit")
-        done = self.succeeds("fit", "--resume", "--out", "fit", "--time-limit", .01, codes=(NOT_TRUSTED,))
+        done = self.succeeds("fit", "--resume", "--out", "fit", "--time-limit", .0005, codes=(NOT_TRUSTED,))
         self.assertIn("stays as it is", done.stderr)
         self.assertEqual(self.record("fit"), before)
         self.succeeds("draws", "fit", "-n", 2)

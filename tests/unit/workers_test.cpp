@@ -32,5 +32,19 @@ TEST(Piece, CoversTheRangeWithoutGapsOrOverlap) {
   EXPECT_EQ(covered, 100);
 }
 
+TEST(Workers, HandOverWhatATaskThrows) {
+  for (const int threads : {1, 3}) {
+    Workers workers(threads);
+    EXPECT_THROW(workers.run(64,
+                             [](Index task) {
+                               if (task % 7 == 3) throw std::bad_alloc();
+                             }),
+                 std::bad_alloc);
+    std::atomic<int> done{0};
+    workers.run(64, [&](Index) { ++done; });
+    EXPECT_EQ(done, 64);
+  }
+}
+
 }  // namespace
 }  // namespace magva
