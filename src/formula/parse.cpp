@@ -206,7 +206,7 @@ class Parser {
       Node inner = expression(kSignBinding);
       if (!negative) return inner;
       node.kind = NodeKind::negate;
-      node.name = "-";
+      node.name = '-';
       node.children.push_back(std::move(inner));
       return node;
     }
@@ -312,7 +312,7 @@ std::string to_string(const Node& node) {
     case NodeKind::text:
       return node.name.find('"') == std::string::npos ? "\"" + node.name + "\"" : "'" + node.name + "'";
     case NodeKind::negate:
-      return "-" + operand_text(node.children[0], kSignBinding);
+      return fmt::format("-{}", operand_text(node.children[0], kSignBinding));
     case NodeKind::call: {
       std::string text = quoted_name(node.name) + "(";
       for (std::size_t i = 0; i < node.children.size(); ++i) {
