@@ -8,7 +8,10 @@
 
 #include "commands/commands.hpp"
 #include "exit_codes.hpp"
+#include "experiments/ionosphere.hpp"
+#include "experiments/leukemia.hpp"
 #include "experiments/reproduce.hpp"
+#include "experiments/simulation.hpp"
 #include "fitting/interrupt.hpp"
 #include "options/option_spec.hpp"
 #include "options/values.hpp"
@@ -110,6 +113,9 @@ std::vector<options::OptionGroup> reproduce_option_groups() {
   options::OptionSpec seed =
       count("seed", "the seed of data, folds, starts and draws", 0, std::numeric_limits<int>::max());
   seed.standard = "1";
+  const experiments::SimulationSettings simulation;
+  const experiments::IonosphereSettings ionosphere;
+  const experiments::LeukemiaSettings leukemia;
   return {
       {"What to run",
        {{.name = "thorough",
@@ -118,21 +124,24 @@ std::vector<options::OptionGroup> reproduce_option_groups() {
          .help = "three to eight times the repetitions, splits, data sets and seeds",
          .kind = ValueKind::flag},
         count("repetitions",
-              "of each method, and splits, data sets and seeds; otherwise 10, 30 and 2 for simulation, "
-              "ionosphere and leukemia",
+              fmt::format("of each method, and splits, data sets and seeds; otherwise {}, {} and {} for "
+                          "simulation, ionosphere and leukemia",
+                          simulation.repetitions, ionosphere.repetitions, leukemia.repetitions),
               1, 10'000),
-        count("iterations", "of each fit; as in the paper: 2000 for simulation, otherwise 5000", 10,
-              10'000'000),
+        count("iterations",
+              fmt::format("of each fit; otherwise as in the paper: {}, {} and {}", simulation.iterations,
+                          ionosphere.iterations, leukemia.iterations),
+              10, 10'000'000),
         std::move(seed),
         {.name = "a",
          .value = "X",
-         .standard = "5",
+         .standard = fmt::format("{}", simulation.outlier_scale),
          .help = "of the simulation: an outlier's variance over that of the other points",
          .kind = ValueKind::number,
          .check = options::positive_number()},
         {.name = "sigma",
          .value = "X",
-         .standard = "1",
+         .standard = fmt::format("{}", simulation.noise_sd),
          .help = "of the simulation: the standard deviation of the noise",
          .kind = ValueKind::number,
          .check = options::positive_number()},

@@ -30,6 +30,8 @@ StoredCheck stored_check(const CheckInput& input, FitCheck check, std::string re
 void save_check(const StoredCheck& stored, const std::filesystem::path& path);
 /// Unset if there is no such file; DataError if it cannot be read.
 std::optional<StoredCheck> load_check(const std::filesystem::path& path);
+/// Of the file's text; messages name `path`.
+StoredCheck parse_check(const std::string& text, const std::filesystem::path& path);
 
 /// A model among others.
 struct RankedModel {

@@ -22,6 +22,18 @@ std::uint64_t fnv(std::uint64_t hash, const char* data, std::size_t size) {
   return hash;
 }
 
+std::vector<char> content_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (!in || error)
+    throw IoError(fmt::format("cannot read '{}': {}", path.string(), error ? error.message() : "no access"));
+  std::vector<char> content(size);
+  in.read(content.data(), static_cast<std::streamsize>(size));
+  if (!in) throw IoError(fmt::format("cannot read '{}': it ended early", path.string()));
+  return content;
+}
+
 std::string header(std::string_view kind, int version) { return fmt::format("magva {} {}\n", kind, version); }
 
 }  // namespace
@@ -63,16 +75,11 @@ void ChecksummedWriter::commit() {
 }
 
 ChecksummedReader::ChecksummedReader(std::filesystem::path path, std::string_view kind, int version)
-    : path_(std::move(path)) {
-  std::ifstream in(path_, std::ios::binary);
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path_, error);
-  if (!in || error)
-    throw IoError(fmt::format("cannot read '{}': {}", path_.string(), error ? error.message() : "no access"));
-  content_.resize(size);
-  in.read(content_.data(), static_cast<std::streamsize>(size));
-  if (!in) throw IoError(fmt::format("cannot read '{}': it ended early", path_.string()));
+    : ChecksummedReader(path, content_of(path), kind, version) {}
 
+ChecksummedReader::ChecksummedReader(std::filesystem::path path, std::vector<char> content,
+                                     std::string_view kind, int version)
+    : path_(std::move(path)), content_(std::move(content)) {
   const std::string expected = header(kind, version);
   const std::string_view whole(content_.data(), content_.size());
   const std::string stem = fmt::format("magva {} ", kind);

@@ -37,6 +37,9 @@ class ChecksummedReader {
  public:
   /// Reads and verifies the whole file: IoError if it cannot be read, DataError if it is not whole.
   ChecksummedReader(std::filesystem::path path, std::string_view kind, int version);
+  /// Of a file's content; messages name `path`.
+  ChecksummedReader(std::filesystem::path path, std::vector<char> content, std::string_view kind,
+                    int version);
 
   std::int64_t integer();
   double number();

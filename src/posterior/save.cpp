@@ -2,11 +2,6 @@
 
 namespace magva {
 
-namespace {
-constexpr const char* kKind = "posterior";
-constexpr int kVersion = 1;
-}  // namespace
-
 void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
   out.integer(gaussian.dense_ ? 1 : 0);
   out.matrix(gaussian.mean_);
@@ -29,7 +24,7 @@ Gaussian read_gaussian(io::ChecksummedReader& in) {
 }
 
 void Gaussian::save(const std::filesystem::path& path, const std::vector<std::string>& names) const {
-  io::ChecksummedWriter out(path, kKind, kVersion);
+  io::ChecksummedWriter out(path, kPosteriorKind, kPosteriorVersion);
   write_gaussian(out, *this);
   out.integer(static_cast<std::int64_t>(names.size()));
   for (const auto& name : names) out.text(name);
@@ -37,7 +32,11 @@ void Gaussian::save(const std::filesystem::path& path, const std::vector<std::st
 }
 
 SavedPosterior load_posterior(const std::filesystem::path& path) {
-  io::ChecksummedReader in(path, kKind, kVersion);
+  io::ChecksummedReader in(path, kPosteriorKind, kPosteriorVersion);
+  return read_posterior(in);
+}
+
+SavedPosterior read_posterior(io::ChecksummedReader& in) {
   Gaussian gaussian = read_gaussian(in);
   std::vector<std::string> names;
   for (std::size_t left = in.count(); left > 0; --left) names.push_back(in.text());

@@ -9,4 +9,9 @@ void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian);
 /// DataError if its parts do not fit each other.
 Gaussian read_gaussian(io::ChecksummedReader& in);
 
+inline constexpr const char* kPosteriorKind = "posterior";
+inline constexpr int kPosteriorVersion = 1;
+/// All of a posterior's file. Throws DataError.
+SavedPosterior read_posterior(io::ChecksummedReader& in);
+
 }  // namespace magva

@@ -5,7 +5,7 @@
 
 #include "core/atomic_file.hpp"
 #include "magva/error.hpp"
-#include "magva/fit_folder.hpp"
+#include "results/record_file.hpp"
 #include "table/byte_source.hpp"
 
 namespace magva::results {
@@ -106,21 +106,25 @@ FitRecord record_from_json(const Json& json) {
 
 }  // namespace
 
-void save(const FitRecord& record, const std::filesystem::path& path) {
-  std::string text = to_json(record).dump(2, ' ', false, Json::error_handler_t::replace);
-  text.erase(text.rfind("\n}"));
-  io::write_text(path, [&](std::ostream& out) {
-    out << text << kBeforeChecksum << table::sha256_of_text(text) << kAfterChecksum;
-  });
+std::string with_checksum(const std::string& begin) {
+  return fmt::format("{}{}{}{}", begin, kBeforeChecksum, table::sha256_of_text(begin), kAfterChecksum);
 }
 
-FitRecord load_record(const std::filesystem::path& path) {
-  const std::string text = io::read_text(path);
+std::string record_text(const FitRecord& record) {
+  std::string text = to_json(record).dump(2, ' ', false, Json::error_handler_t::replace);
+  text.erase(text.rfind("\n}"));
+  return with_checksum(text);
+}
+
+void save(const FitRecord& record, const std::filesystem::path& path) {
+  io::write_text(path, [&](std::ostream& out) { out << record_text(record); });
+}
+
+FitRecord load_record(const std::filesystem::path& path) { return parse_record(io::read_text(path), path); }
+
+FitRecord parse_record(const std::string& text, const std::filesystem::path& path) {
   const auto end = text.rfind(kBeforeChecksum);
-  const bool whole =
-      end != std::string::npos &&
-      text.substr(end) ==
-          fmt::format("{}{}{}", kBeforeChecksum, table::sha256_of_text(text.substr(0, end)), kAfterChecksum);
+  const bool whole = end != std::string::npos && text == with_checksum(text.substr(0, end));
   if (!whole && text.find("\"format\": \"magva fit 1\"") != std::string::npos)
     throw DataError(fmt::format(
         "'{}' is of an earlier version of magva, which this one cannot read: fit again", path.string()));

@@ -110,6 +110,20 @@ StoredCheck from_json(const CheckJson& json) {
   return out;
 }
 
+/// Whether each array has a value for every row, or every bin.
+bool parts_fit(const StoredCheck& stored) {
+  const FitCheck& check = stored.check;
+  const Index rows = stored.response.size();
+  const PredictiveHistogram& histogram = check.histogram;
+  const Index bins = histogram.observed.size();
+  const auto all = [](Index size, std::initializer_list<const Vector*> parts) {
+    return std::all_of(parts.begin(), parts.end(), [=](const Vector* part) { return part->size() == size; });
+  };
+  return all(rows, {&check.loo.elpd_rows, &check.loo.khat_rows, &check.pit, &check.mean, &check.sd}) &&
+         all(bins, {&histogram.low, &histogram.median, &histogram.high}) &&
+         histogram.edges.size() == (bins == 0 ? 0 : bins + 1);
+}
+
 }  // namespace
 
 std::string digest_of_response(const ResponseRows& rows) {
@@ -131,10 +145,19 @@ void save_check(const StoredCheck& stored, const std::filesystem::path& path) {
 
 std::optional<StoredCheck> load_check(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) return std::nullopt;
+  return parse_check(io::read_text(path), path);
+}
+
+StoredCheck parse_check(const std::string& text, const std::filesystem::path& path) {
+  const auto damaged = [&] {
+    return DataError(fmt::format("'{}' is damaged: fit the model again", path.string()));
+  };
   try {
-    return from_json(CheckJson::parse(io::read_text(path)));
+    StoredCheck stored = from_json(CheckJson::parse(text));
+    if (!parts_fit(stored)) throw damaged();
+    return stored;
   } catch (const CheckJson::exception&) {
-    throw DataError(fmt::format("'{}' is damaged: fit the model again", path.string()));
+    throw damaged();
   }
 }
 

@@ -2,12 +2,18 @@
 // fitting.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <limits>
+#include <random>
 
 #include "magva/error.hpp"
 #include "magva/fit.hpp"
 #include "magva/minibatch.hpp"
 #include "statistical/targets.hpp"
+#include "support/checksum.hpp"
 #include "support/targets.hpp"
 #include "support/temporary_folder.hpp"
 #include "unit/model/support.hpp"
@@ -115,6 +121,58 @@ TEST(Checkpoints, OfAnotherFitOrADamagedOneAreRefused) {
   std::filesystem::resize_file(options.checkpoint->path,
                                std::filesystem::file_size(options.checkpoint->path) / 2);
   EXPECT_THROW(fit(model, options), DataError);
+}
+
+std::vector<char> content_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// One number of the content becomes another; the checksum is right again.
+void write_damaged(std::vector<char> content, std::mt19937_64& random, const std::filesystem::path& path) {
+  constexpr std::size_t kHeader = 24;
+  const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+  const std::uint64_t values[] = {
+      0, 1, ~0ULL, 1ULL << 40, 1ULL << 62, std::bit_cast<std::uint64_t>(not_a_number), random()};
+  content.resize(content.size() - 8);
+  const std::size_t at = kHeader + random() % (content.size() - kHeader - 8);
+  std::memcpy(content.data() + at, &values[random() % std::size(values)], random() % 8 + 1);
+  test::append_checksum(content);
+  std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+}
+
+/// Goes on from 200 checkpoints that somebody changed who knows how to make a checksum.
+void expect_damage_does_no_harm(const Model& model, FitOptions options) {
+  const test::TemporaryFolder folder;
+  options.checkpoint.emplace();
+  options.checkpoint->path = folder.path() / "checkpoint";
+  options.checkpoint->every = 1e-9;
+  int call = 0;
+  fit(model, options, {[&](const FitView&) { return ++call < 60; }});
+  const std::vector<char> content = content_of(options.checkpoint->path);
+  ASSERT_GT(content.size(), 100U);
+  options.checkpoint->resume = true;
+  options.time_limit = .02;
+  std::mt19937_64 random(5);
+  for (int k = 0; k < 200; ++k) {
+    write_damaged(content, random, options.checkpoint->path);
+    try {
+      fit(model, options);
+    } catch (const Error& error) {
+      EXPECT_NE(error.what()[0], '\0');
+    }
+  }
+}
+
+TEST(Checkpoints, ThatWereDamagedWithARightChecksumDoNoHarm) {
+  const auto model = test::logistic_target(test::random_matrix(60, 8, 1), test::random_labels(60, 2), 10);
+  FitOptions options;
+  options.rank = 2;
+  options.diagnostic_draws = 100;
+  options.expectations = Expectations::kDraws;
+  expect_damage_does_no_harm(model, options);
+  options.algorithm1.emplace();
+  expect_damage_does_no_harm(model, options);
 }
 
 }  // namespace
