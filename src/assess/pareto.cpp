@@ -25,6 +25,30 @@ Index tail_length(Index draws) {
       std::ceil(std::min(.2 * static_cast<double>(draws), 3 * std::sqrt(static_cast<double>(draws)))));
 }
 
+/// The mean of log(1 + factor x_i) over ascending x: one logarithm for eight values, unless their product
+/// could leave the range of a double.
+double mean_log_of_one_plus(double factor, ConstVectorRef x) {
+  const Index n = x.size();
+  const Index at_once = std::abs(factor) * x(n - 1) < 1e35 ? 8 : 1;
+  double sum = 0;
+  for (Index i = 0; i < n; i += at_once)
+    sum += std::log((1 + factor * x.segment(i, std::min(at_once, n - i)).array()).prod());
+  return sum / static_cast<double>(n);
+}
+
+/// The largest `tail` weights after the largest of the others, ascending; of equal ones the later draw.
+std::vector<Index> largest(ConstVectorRef log_weights, Index tail) {
+  std::vector<Index> order(static_cast<std::size_t>(log_weights.size()));
+  std::iota(order.begin(), order.end(), Index{0});
+  const auto below = [&](Index a, Index b) {
+    return log_weights(a) < log_weights(b) || (log_weights(a) == log_weights(b) && a < b);
+  };
+  const auto first = order.end() - (tail + 1);
+  std::nth_element(order.begin(), first, order.end(), below);
+  std::sort(first, order.end(), below);
+  return {first, order.end()};
+}
+
 double pareto_quantile(const ParetoFit& fit, double p) {
   if (std::abs(fit.shape) < 1e-12) return -fit.scale * std::log1p(-p);
   return fit.scale * std::expm1(-fit.shape * std::log1p(-p)) / fit.shape;
@@ -41,16 +65,41 @@ ParetoFit fit_pareto(ConstVectorRef x) {
   for (Index j = 0; j < grid; ++j) {
     const double position = std::sqrt(static_cast<double>(grid) / (static_cast<double>(j) + .5));
     theta(j) = 1 / x(n - 1) + (1 - position) / (3 * quartile);
-    const double k = -(-theta(j) * x.array()).log1p().mean();
+    const double k = -mean_log_of_one_plus(-theta(j), x);
     profile(j) = count * (std::log(theta(j) / k) + k - 1);
   }
   const Vector weight = (profile.array() - log_sum_exp(profile)).exp();
   const double mean = weight.dot(theta);
-  const double k = -(-mean * x.array()).log1p().mean();
+  const double k = -mean_log_of_one_plus(-mean, x);
   // In Zhang and Stephens' sign k is minus the shape.
   const double shape = -k;
   return {(shape * count + kPriorDraws * kPriorShape) / (count + kPriorDraws), shape / -mean};
 }
+
+namespace {
+
+/// Replaces the tail of relative log weights by the quantiles of its Pareto distribution; k-hat.
+double smooth_tail(Vector& log_weights, Index tail) {
+  const std::vector<Index> order = largest(log_weights, tail);
+  const double cut = std::exp(log_weights(order[0]));
+  Vector excess(tail);
+  for (Index i = 0; i < tail; ++i)
+    excess(i) = std::exp(log_weights(order[static_cast<std::size_t>(i + 1)])) - cut;
+  if (excess(tail - 1) <= 1e-12)
+    return -std::numeric_limits<double>::infinity();  // equal weights: q is the posterior
+  if (!(excess(static_cast<Index>(static_cast<double>(tail) / 4 + .5) - 1) > 0))
+    return std::numeric_limits<double>::infinity();
+  const ParetoFit fit = fit_pareto(excess);
+  if (!std::isfinite(fit.shape) || !std::isfinite(fit.scale)) return fit.shape;
+  for (Index i = 0; i < tail; ++i) {
+    const double p = (static_cast<double>(i) + .5) / static_cast<double>(tail);
+    log_weights(order[static_cast<std::size_t>(i + 1)]) =
+        std::min(0., std::log(cut + pareto_quantile(fit, p)));
+  }
+  return fit.shape;
+}
+
+}  // namespace
 
 SmoothedWeights smooth_weights(ConstVectorRef log_weights) {
   const Index n = log_weights.size();
@@ -58,29 +107,8 @@ SmoothedWeights smooth_weights(ConstVectorRef log_weights) {
   if (n == 0 || !(log_weights.maxCoeff() > -std::numeric_limits<double>::infinity()))
     throw DataError("no draw has a finite importance weight");
   out.log_weights.array() -= log_weights.maxCoeff();
-  std::vector<Index> order(static_cast<std::size_t>(n));
-  std::iota(order.begin(), order.end(), Index{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Index a, Index b) { return log_weights(a) < log_weights(b); });
   const Index tail = tail_length(n);
-  if (tail >= kFewestTail && tail < n) {
-    const double cut = std::exp(out.log_weights(order[static_cast<std::size_t>(n - tail - 1)]));
-    Vector excess(tail);
-    for (Index i = 0; i < tail; ++i)
-      excess(i) = std::exp(out.log_weights(order[static_cast<std::size_t>(n - tail + i)])) - cut;
-    if (excess(tail - 1) <= 1e-12) {
-      out.khat = -std::numeric_limits<double>::infinity();  // equal weights: q is the posterior
-    } else if (excess(static_cast<Index>(static_cast<double>(tail) / 4 + .5) - 1) > 0) {
-      const ParetoFit fit = fit_pareto(excess);
-      out.khat = fit.shape;
-      if (std::isfinite(fit.shape) && std::isfinite(fit.scale))
-        for (Index i = 0; i < tail; ++i) {
-          const double p = (static_cast<double>(i) + .5) / static_cast<double>(tail);
-          const double smoothed = std::min(0., std::log(cut + pareto_quantile(fit, p)));
-          out.log_weights(order[static_cast<std::size_t>(n - tail + i)]) = smoothed;
-        }
-    }
-  }
+  if (tail >= kFewestTail && tail < n) out.khat = smooth_tail(out.log_weights, tail);
   out.log_weights.array() -= log_sum_exp(out.log_weights);
   out.effective = 1 / (2 * out.log_weights.array()).exp().sum();
   return out;

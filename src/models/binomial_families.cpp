@@ -123,6 +123,7 @@ class BinomialFamily final : public PointwiseFamily<BinomialFamily<L>> {
     const double k = std::floor(y);
     if (k < 0) return 0;
     if (k >= trials) return 1;
+    if (trials == 1) return 1 - L::probability(eta);
     return Eigen::numext::betainc(trials - k, k + 1, 1 - L::probability(eta));
   }
   double simulate(double eta, const double*, double trials, std::mt19937_64& generator) const override {
