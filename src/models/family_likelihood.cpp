@@ -131,6 +131,7 @@ class FamilyLikelihood final : public Likelihood {
       : family_(std::move(family)), fast_(std::move(fast)) {}
 
   const std::shared_ptr<const ResponseFamily>& family() const { return family_; }
+  LikelihoodKind kind() const override { return fast_ ? fast_->kind() : LikelihoodKind::other; }
 
   std::vector<std::string> validate(ConstVectorRef response) const override {
     return family_->validate({response.data(), nullptr, nullptr, response.size()});

@@ -6,6 +6,7 @@
 
 #include "magva/device.hpp"
 #include "magva/error.hpp"
+#include "magva/family_regression.hpp"
 #include "magva/fit.hpp"
 
 namespace magva {
@@ -52,7 +53,7 @@ Design design_of(Storage storage, Shape shape) {
   return Design::own(std::move(x));
 }
 
-enum class Kind { logistic, poisson, linear, known_noise, horseshoe };
+enum class Kind { logistic, poisson, linear, known_noise, horseshoe, families_gaussian };
 
 Regression regression_of(Kind kind, Storage storage, Shape shape, bool weighted) {
   std::mt19937_64 generator(7);
@@ -75,6 +76,9 @@ Regression regression_of(Kind kind, Storage storage, Shape shape, bool weighted)
   if (kind == Kind::linear) return linear_regression(std::move(data));
   if (kind == Kind::known_noise)
     return linear_regression(std::move(data), NormalPriorOptions{}, {.noise_sd = .7});
+  if (kind == Kind::families_gaussian)
+    return family_regression(std::move(data), Distribution::gaussian, Link::identity,
+                             make_prior(NormalPriorOptions{}, shape.cols));
   return logistic_regression(std::move(data));
 }
 
@@ -112,7 +116,8 @@ void expect_close(const Evaluated& a, const Evaluated& b, double value, double g
 
 constexpr Storage kDoubles[] = {Storage::float64, Storage::whole_numbers, Storage::sparse};
 constexpr Storage kSingles[] = {Storage::float32, Storage::whole_numbers_float32};
-constexpr Kind kKinds[] = {Kind::logistic, Kind::poisson, Kind::linear, Kind::known_noise, Kind::horseshoe};
+constexpr Kind kKinds[] = {Kind::logistic,    Kind::poisson,   Kind::linear,
+                           Kind::known_noise, Kind::horseshoe, Kind::families_gaussian};
 
 TEST(Device, EvaluatesAsTheProcessorDoes) {
   for (const Storage storage : kDoubles)
