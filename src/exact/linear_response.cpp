@@ -10,8 +10,8 @@ namespace magva {
 
 namespace {
 
-/// Multiplications, at most: some seconds.
-constexpr double kMostWork = 1e10;
+/// Multiplications, at most: some tenths of a second.
+constexpr double kMostWork = 4e9;
 
 double cubed(Index n) {
   const auto x = static_cast<double>(n);

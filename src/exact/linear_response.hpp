@@ -9,18 +9,20 @@
 //   H dlambda = P' w / 2,   w = da/dmean u + da/dvariance v,   v = P dlambda,
 // with lambda the covariance's coordinates, P the derivative of the predictors' variances by them, and H
 // minus the Hessian of -tr(C Sigma) / 2 + log |Sigma| / 2.
+//
+// Any other log h with known expectations has products with that Hessian by differences, for a full-rank
+// Gaussian of few parameters.
 #include <optional>
 
-#include "magva/types.hpp"
+#include "exact/elbo.hpp"
+#include "magva/posterior.hpp"
 
 namespace magva {
 
-/// The terms f_i at a fitted Gaussian.
-struct PredictorTerms {
-  RowMatrix rows;      ///< x_i
-  Vector by_mean;      ///< da_i / d(mean of x_i' theta)
-  Vector by_variance;  ///< da_i / d(variance of x_i' theta)
-};
+/// N(mean, covariance by linear response) for a fitted Gaussian. Of a low-rank Gaussian that is too large,
+/// and a concave log h, the mean's own part alone, C^-1. Nothing where that takes too long, or is no
+/// covariance.
+std::optional<Gaussian> linear_response(ExactElbo& elbo, const Gaussian& q);
 
 /// Of the best full-rank Gaussian. Nothing where that takes too long, or is no covariance.
 std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix& covariance);
@@ -28,5 +30,8 @@ std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix&
 /// Of the best N(mean, W W' + diag(d)^2) with C = `curvature`.
 std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix& curvature,
                                       const Matrix& factors, const Vector& residual_sd);
+
+/// Of the best full-rank Gaussian N(mean, root root'), whatever log h is.
+std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vector& mean, const Matrix& root);
 
 }  // namespace magva

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 
+#include "magva/priors.hpp"
 #include "unit/exact/problems.hpp"
 
 namespace magva {
@@ -94,6 +95,11 @@ TEST(LinearResponse, LeavesAQuadraticAlone) {
 
 using Function = std::function<double(const Vector&)>;
 
+/// Of least squares.
+Vector responses_residual(const RowMatrix& x, const Vector& y) {
+  return y - x * (x.transpose() * x).llt().solve(x.transpose() * y);
+}
+
 Matrix hessian_by_differences(const Function& f, const Vector& at) {
   const double h = 1e-3;
   const Index n = at.size();
@@ -161,6 +167,85 @@ TEST(LinearResponse, OfLowRankIsTheMeansBlockOfTheInverseHessian) {
   ASSERT_TRUE(response.has_value());
   // Differences of differences, and an optimum that is reached to a gradient of about 1e-8.
   EXPECT_LT((*response - inverse.topLeftCorner(m, m)).norm(), 1e-5 * response->norm());
+}
+
+/// To the best full-rank Gaussian, as far as numbers go.
+FullRank best_full_rank(ExactElbo& elbo, const Vector& start) {
+  const Index m = start.size();
+  FullRank at{start, .01 * Matrix::Identity(m, m)};
+  for (int i = 0; i < 200; ++i) {
+    const CurvedElbo here = elbo.full_rank(at.mean, Matrix(at.sigma.llt().matrixL()), 0);
+    const double part = i < 30 ? .3 : 1;
+    at.mean += part * here.curvature.llt().solve(here.gradient);
+    at.sigma = ((1 - part) * at.sigma.inverse() + part * here.curvature).inverse();
+  }
+  return at;
+}
+
+/// Weights, an offset, and a prior that is no quadratic in its last coefficients.
+Regression curved_regression(test::Kind kind) {
+  const Index rows = 40;
+  const Index cols = 5;
+  const RowMatrix x = test::design(rows, cols, 41);
+  const std::vector<PriorBlock> blocks{
+      {0, 1, NormalBlock{Vector::Zero(1), Vector::Constant(1, 3.)}},
+      {1, 4, StudentTBlock{Vector::Constant(4, 3.), Vector::Zero(4), Vector::Ones(4)}}};
+  RegressionData data{Design::own(x),
+                      test::responses(kind, x, 42),
+                      Vector::Ones(rows) + .5 * test::normals(rows, 1, 43).col(0).cwiseAbs(),
+                      {}};
+  data.offset = .3 * test::normals(rows, 1, 44).col(0);
+  return {std::move(data), kind == test::Kind::poisson ? poisson_log() : bernoulli_logit(),
+          make_prior(blocks, cols)};
+}
+
+// The fast way, by terms, against the plain one, by differences of expectations; both are exact but for
+// these: 1e-4 for the residual of conjugate gradients.
+TEST(LinearResponse, ByTermsIsThatByDifferences) {
+  for (const test::Kind kind : {test::Kind::logistic, test::Kind::poisson}) {
+    const Regression model = curved_regression(kind);
+    Workers workers(1);
+    ExactElbo elbo(*model.expectations(), workers);
+    const FullRank best = best_full_rank(elbo, model.start());
+    const Matrix root = best.sigma.llt().matrixL();
+    const auto terms = model.expectations()->predictor_terms({best.mean, root, Vector()});
+    ASSERT_TRUE(terms.has_value());
+    EXPECT_EQ(terms->rows.rows(), 44);  // one for each observation and each Student-t prior
+    const auto fast = linear_response(*terms, best.sigma);
+    const auto plain = linear_response_by_differences(elbo, best.mean, root);
+    ASSERT_TRUE(fast && plain);
+    EXPECT_GT((*fast - best.sigma).norm(), .01 * best.sigma.norm());
+    EXPECT_LT((*fast - *plain).norm(), 2e-4 * fast->norm());
+    const auto whole = linear_response(elbo, Gaussian::dense(best.mean, root));
+    ASSERT_TRUE(whole.has_value());
+    EXPECT_LT((whole->sd() - fast->diagonal().cwiseSqrt()).norm(), 1e-6 * whole->sd().norm());
+  }
+}
+
+// y ~ N(x' beta, sigma^2) with few rows: beta has the sds of a t distribution, which a Gaussian does not see.
+// With a wide prior on beta and p(log sigma) flat enough, Var beta = (X'X)^-1 times the posterior mean of
+// sigma^2.
+TEST(LinearResponse, WidensCoefficientsIfTheNoiseIsUnknown) {
+  const RowMatrix x = test::design(14, 3, 51);
+  const Regression model = test::regression(test::Kind::unknown_noise, Design::own(x),
+                                            test::responses(test::Kind::unknown_noise, x, 52),
+                                            NormalPriorOptions{.variance = 1e4});
+  Workers workers(1);
+  ExactElbo elbo(*model.expectations(), workers);
+  const FullRank best = best_full_rank(elbo, model.start());
+  const auto response = linear_response(elbo, Gaussian::dense(best.mean, best.sigma.llt().matrixL()));
+  ASSERT_TRUE(response.has_value());
+  // 14 - 3 degrees of freedom, and a half-Cauchy prior that adds about none: a t's variance is 11 / 9 of its
+  // squared scale.
+  const Vector residual = responses_residual(x, test::responses(test::Kind::unknown_noise, x, 52));
+  const Matrix scale = residual.squaredNorm() / 11 * (x.transpose() * x).inverse();
+  const Vector wanted = (11. / 9 * scale.diagonal()).cwiseSqrt();
+  const Vector found = response->sd().head(3);
+  const Vector fitted = best.sigma.diagonal().head(3).cwiseSqrt();
+  for (Index j = 0; j < 3; ++j) {
+    EXPECT_GT(found(j), 1.02 * fitted(j));
+    EXPECT_LT(std::abs(std::log(found(j) / wanted(j))), .5 * std::abs(std::log(fitted(j) / wanted(j))));
+  }
 }
 
 TEST(LinearResponse, IsLeftOutIfItTakesTooLong) {
