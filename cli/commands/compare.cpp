@@ -80,8 +80,8 @@ struct Difference {
 };
 
 std::vector<Difference> differences(const StoredFit& a, const StoredFit& b) {
-  const Vector sd_a = a.posterior.sd();
-  const Vector sd_b = b.posterior.sd();
+  const Vector sd_a = a.posterior.corrected().sd();
+  const Vector sd_b = b.posterior.corrected().sd();
   std::vector<Difference> all;
   for (Index i = 0; i < a.posterior.dimension(); ++i)
     all.push_back({results::printable(a.names[static_cast<std::size_t>(i)]),

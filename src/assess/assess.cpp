@@ -142,15 +142,38 @@ std::string describe(const std::vector<Doubt>& doubts) {
   return out;
 }
 
+/// The line alone says too much about means, and about sds unless there is a long tail.
+bool in_doubt(const MarginalError& error) {
+  return error.effective_draws > 0 ? error.size() > kDoubt : std::log(error.sd_ratio) > kUseless;
+}
+
+/// Of the parameters in doubt.
+double largest_error(const std::vector<MarginalError>& errors) {
+  double largest = 0;
+  for (const MarginalError& error : errors)
+    if (in_doubt(error)) largest = std::max(largest, error.size());
+  return largest;
+}
+
+/// Of the correction, if there is one; a correction that is no better than what it corrects is dropped.
+std::vector<MarginalError> marginal_errors(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                                           Assessment& out) {
+  std::vector<MarginalError> errors = check_marginals(evaluator, q.corrected(), seed);
+  const double largest = largest_error(errors);
+  if (!q.has_correction() || largest == 0) return errors;
+  std::vector<MarginalError> fitted = check_marginals(evaluator, q, seed);
+  out.correction_holds = largest <= largest_error(fitted);
+  return out.correction_holds ? errors : fitted;
+}
+
 /// Marginals that are not the Gaussian's, by name. True where an importance sample along one of them has
 /// found its way: then the posterior is understood.
 bool assess_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed, Assessment& out) {
   bool understood = false;
   double worst = 0;
-  for (const MarginalError& error : check_marginals(evaluator, q, seed)) {
-    // The line alone says too much about means, and about sds unless there is a long tail.
+  for (const MarginalError& error : marginal_errors(evaluator, q, seed, out)) {
+    if (!in_doubt(error)) continue;
     const bool sampled = error.effective_draws > 0;
-    if (sampled ? error.size() <= kDoubt : std::log(error.sd_ratio) <= kUseless) continue;
     understood = understood || sampled;
     if (sampled) worst = std::max(worst, error.size());
     out.doubts.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
@@ -192,7 +215,8 @@ bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights
     assess_reweighting(reweight_quantities(evaluator, q, *options.quantities, options.seed), kMostReweighted,
                        out);
   } else if (telling) {
-    const auto moved = most_reweighted(evaluator.model(), q, options.seed + 1,
+    const Vector sd = out.correction_holds ? q.corrected().sd() : q.sd();
+    const auto moved = most_reweighted(evaluator.model(), q, sd, options.seed + 1,
                                        exponentials(weights.log_weights), evaluator.workers());
     // The sd of the log of an sd from so many draws; three times that for the worst of several.
     assess_reweighting(moved, kDoubt + 3 / std::sqrt(2 * weights.effective), out);

@@ -27,8 +27,8 @@ std::optional<Reweighted> most_reweighted(const std::vector<std::string>& names,
   return worst;
 }
 
-std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, std::uint64_t seed,
-                                          ConstVectorRef weights, Workers& workers) {
+std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, const Vector& sd,
+                                          std::uint64_t seed, ConstVectorRef weights, Workers& workers) {
   if (!weights.allFinite()) return std::nullopt;
   const Index block = elbo_block(q);
   Vector shift = Vector::Zero(q.dimension());
@@ -39,7 +39,6 @@ std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q,
     shift += deviation * weights.segment(first, count);
     square += deviation.cwiseAbs2() * weights.segment(first, count);
   }
-  const Vector sd = q.sd();
   std::optional<Reweighted> worst;
   for (Index i = 0; i < q.dimension(); ++i) {
     const double variance = square(i) - shift(i) * shift(i);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/elbo.hpp"
+#include "exact/linear_response.hpp"
 #include "exact/low_rank.hpp"
 #include "fit/default_run.hpp"
 #include "search/quadratic_fit.hpp"
@@ -135,13 +136,16 @@ void DefaultRun::fit_exactly(const ExpectedLogDensity& expected, const std::vect
 }
 
 FitResult DefaultRun::assess_exact() {
-  const ExactFit& best = exact_fits_.front();
+  ExactFit& best = exact_fits_.front();
   AssessmentOptions options{.draws = std::min(options_.diagnostic_draws, kMostDraws),
                             .seed = options_.seed,
                             .quantities = options_.quantities ? &*options_.quantities : nullptr,
                             .estimate = std::nullopt};
   if (!control_.stopped()) {
     control_.enter(Phase::kAssessment);
+    ExactElbo elbo(*model_.expectations(), evaluator_.workers());
+    auto corrected = best.stop.converged ? linear_response(elbo, best.posterior) : std::nullopt;
+    if (corrected) best.posterior = best.posterior.with_correction(std::move(*corrected));
     const ElboEstimate first =
         estimate_elbo(evaluator_, best.posterior, std::min(options.draws, kFirstDraws), options.seed + 1);
     if (first.se * std::sqrt(static_cast<double>(first.log_weights.size())) < kSmallSpread) {
@@ -154,6 +158,7 @@ FitResult DefaultRun::assess_exact() {
   Assessment assessment = assess(evaluator_, best.posterior, ending, options);
   assessment.elbo = best.elbo;
   assessment.elbo_se = 0;
+  if (!assessment.correction_holds) best.posterior = best.posterior.without_correction();
   FitResult result = report(best.posterior, std::move(assessment), best.stop.iterations);
   result.expectations = Expectations::kExact;
   return result;

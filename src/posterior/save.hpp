@@ -10,7 +10,7 @@ void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian);
 Gaussian read_gaussian(io::ChecksummedReader& in);
 
 inline constexpr const char* kPosteriorKind = "posterior";
-inline constexpr int kPosteriorVersion = 1;
+inline constexpr int kPosteriorVersion = 2;
 /// All of a posterior's file. Throws DataError.
 SavedPosterior read_posterior(io::ChecksummedReader& in);
 

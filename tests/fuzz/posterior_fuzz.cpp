@@ -12,7 +12,7 @@ namespace {
 
 /// The payload between a good first line and a good checksum.
 std::vector<char> file_of(const unsigned char* data, std::size_t size) {
-  const std::string header = "magva posterior 1\n";
+  const std::string header = "magva posterior 2\n";
   std::vector<char> file(header.begin(), header.end());
   file.insert(file.end(), data, data + size);
   test::append_checksum(file);
