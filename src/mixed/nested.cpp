@@ -1,7 +1,8 @@
 // Nested grouping factors, each with an intercept: quadrature within quadrature. What a group's rows and
 // inner groups contribute depends on the outer effects only through their sum, the offset o: G(o) = log of
 // the integral over the group's own effect s v, v ~ N(0, 1), of the product of what it contains at offset o +
-// s v. With G come its first two derivatives (Louis 1982), by which the next outer level finds its mode.
+// s v. With G come its first two derivatives (Louis 1982), by which the next outer level finds its mode. From
+// the third level on G is asked for at a hundred offsets and more: it is interpolated.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "mixed/group_integral.hpp"
 #include "mixed/hermite.hpp"
+#include "mixed/offset_table.hpp"
 
 namespace magva::mixed {
 
@@ -39,6 +41,28 @@ struct Content {
   std::array<double, kMostNestedLevels> moments{};  // E[v^2] - 1 summed over the groups of each level
 };
 
+/// The parts of a Content one after the other, as a table holds them.
+constexpr Index kContentValues = 3 + static_cast<Index>(kMostOwnParameters + kMostNestedLevels);
+
+void put_content(const Content& content, double* to) {
+  *to++ = content.value;
+  *to++ = content.slope;
+  *to++ = content.curvature;
+  to = std::copy(content.by_own.begin(), content.by_own.end(), to);
+  std::copy(content.moments.begin(), content.moments.end(), to);
+}
+
+Content get_content(const double* from) {
+  Content content{from[0], from[1], from[2], {}, {}};
+  from += 3;
+  std::copy_n(from, content.by_own.size(), content.by_own.begin());
+  std::copy_n(from + content.by_own.size(), content.moments.size(), content.moments.begin());
+  return content;
+}
+
+/// Levels from this one on are interpolated.
+constexpr std::size_t kFirstTable = 2;
+
 /// Where a group's mode was when it was last looked for, and how it moves with the offset.
 struct LastMode {
   double offset = 0, v = 0, by_offset = 0;
@@ -49,6 +73,7 @@ struct NestedMemory {
       slopes;  // of each level, and of the rows: derivatives by the linear predictors of the rows
   std::vector<Index> first_group;  // of each level in the chunk
   std::vector<std::vector<LastMode>> modes;
+  std::vector<std::vector<OffsetTable>> tables;
   std::vector<PointDerivatives> rows;
   Vector eta;
 };
@@ -65,7 +90,9 @@ class Nested final : public GroupIntegral {
   const Problem& problem() const override { return *problem_; }
   const std::vector<Index>& ends() const override { return ends_; }
   double evaluations_per_row() const override {
-    return std::pow(static_cast<double>(rule_.size() + 3), static_cast<double>(order_.size()));
+    const auto of_level = static_cast<double>(rule_.size() + 3);
+    const double tables = 14.0 * static_cast<double>(order_.size() - std::min(order_.size(), kFirstTable));
+    return std::pow(of_level, static_cast<double>(std::min(order_.size(), kFirstTable))) + of_level * tables;
   }
   std::string describe() const override {
     std::string names;
@@ -78,6 +105,7 @@ class Nested final : public GroupIntegral {
   }
   double integrate(const GroupChunk& chunk, const HyperValues& at, const double* eta, double* slopes,
                    IntegralSums& sums) const override;
+  double log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const override;
   void draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
             std::uint32_t number, const EffectColumns& out) const override;
 
@@ -101,6 +129,7 @@ class Nested final : public GroupIntegral {
   Content content(std::size_t level, const NestedGroup& group, double offset, Call& call) const;
   Mode find_mode(std::size_t level, Index number, double offset, Call& call) const;
   Content integrate_group(std::size_t level, Index number, double offset, Call& call) const;
+  Content interpolate_group(std::size_t level, Index number, double offset, Call& call) const;
   void draw_group(std::size_t level, Index number, double offset, Call& call, std::uint64_t seed,
                   std::uint32_t draw, const EffectColumns& out) const;
 
@@ -154,6 +183,11 @@ Nested::Call Nested::begin(const GroupChunk& chunk, const HyperValues& at, const
   for (const auto& level : levels_) {
     call.memory.first_group.push_back(first);
     call.memory.modes.emplace_back(static_cast<std::size_t>(end - first));
+    std::vector<OffsetTable>& tables = call.memory.tables.emplace_back();
+    for (Index g = first; g < end && call.memory.tables.size() > kFirstTable; ++g) {
+      const NestedGroup& group = level[static_cast<std::size_t>(g)];
+      tables.emplace_back(kContentValues + group.end_row - group.first_row);
+    }
     first = level[static_cast<std::size_t>(first)].first_child;
     end = level[static_cast<std::size_t>(end - 1)].end_child;
   }
@@ -186,7 +220,8 @@ Content Nested::content(std::size_t level, const NestedGroup& group, double offs
   if (level + 1 == levels_.size()) return rows_content(group, offset, call);
   Content out;
   for (Index child = group.first_child; child < group.end_child; ++child) {
-    const Content part = integrate_group(level + 1, child, offset, call);
+    const Content part = level + 1 < kFirstTable ? integrate_group(level + 1, child, offset, call)
+                                                 : interpolate_group(level + 1, child, offset, call);
     out.value += part.value;
     out.slope += part.slope;
     out.curvature += part.curvature;
@@ -261,6 +296,29 @@ Content Nested::integrate_group(std::size_t level, Index number, double offset, 
   scale(1 / sum);
   out.curvature -= out.slope * out.slope;
   return out;
+}
+
+Content Nested::interpolate_group(std::size_t level, Index number, double offset, Call& call) const {
+  const NestedGroup& group = levels_[level][static_cast<std::size_t>(number)];
+  const auto place = static_cast<std::size_t>(number - call.memory.first_group[level]);
+  auto slopes = call.memory.slopes[level].segment(group.first_row - call.chunk.first_row,
+                                                  group.end_row - group.first_row);
+  const auto evaluate = [&](double at, double* out) {
+    put_content(integrate_group(level, number, at, call), out);
+    std::copy(slopes.begin(), slopes.end(), out + kContentValues);
+  };
+  std::vector<double> values(static_cast<std::size_t>(kContentValues + slopes.size()));
+  call.memory.tables[level][place].at(offset, evaluate, values.data());
+  std::copy(values.begin() + kContentValues, values.end(), slopes.begin());
+  return get_content(values.data());
+}
+
+double Nested::log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const {
+  Call call = begin(chunk, at, eta);
+  double total = 0;
+  for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g)
+    total += integrate_group(0, g, 0.0, call).value;
+  return total;
 }
 
 double Nested::integrate(const GroupChunk& chunk, const HyperValues& at, const double* eta, double* slopes,

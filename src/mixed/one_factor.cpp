@@ -78,6 +78,15 @@ class OneFactor final : public GroupIntegral {
     }
     return total;
   }
+  double log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const override {
+    double total = 0;
+    for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
+      const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)];
+      if (begin < ends_[static_cast<std::size_t>(g)])
+        total += log_integral(group_at(g, at, eta + (begin - chunk.first_row)));
+    }
+    return total;
+  }
   void draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
             std::uint32_t number, const EffectColumns& out) const override;
 
@@ -87,6 +96,7 @@ class OneFactor final : public GroupIntegral {
   Group group_at(Index g, const HyperValues& at, const double* eta) const;
   double log_integrand(const Group& group, const Vector& v, Vector& work) const;
   double integrate(const Group& group, double* slopes, IntegralSums& sums) const;
+  double log_integral(const Group& group) const;
   LocalGaussian find_mode(const Group& group) const;
 
   std::unique_ptr<const Problem> problem_;
@@ -183,6 +193,17 @@ double OneFactor::integrate(const Group& group, double* slopes, IntegralSums& su
     sums.by_own[static_cast<std::size_t>(o)] += weight.dot(by_own.middleRows(o * n, n) * share);
   sums.moments[0] += v * share.asDiagonal() * v.transpose() - Matrix::Identity(q, q);
   return largest + std::log(sum) + local.log_volume;
+}
+
+double OneFactor::log_integral(const Group& group) const {
+  const LocalGaussian local = find_mode(group);
+  Vector log_terms(rule_.size()), work, v(effects());
+  for (Index k = 0; k < rule_.size(); ++k) {
+    v = local.mode + local.factor * rule_.points.col(k);
+    log_terms(k) = rule_.log_weights(k) + log_integrand(group, v, work);
+  }
+  const double largest = log_terms.maxCoeff();
+  return largest + std::log((log_terms.array() - largest).exp().sum()) + local.log_volume;
 }
 
 void OneFactor::draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
