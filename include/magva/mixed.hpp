@@ -98,8 +98,8 @@ class MixedModel {
   /// By how much each of the parameters that are left may well change: the steps of a search are in these
   /// units.
   virtual Vector units() const = 0;
-  /// The log densities of model() at the columns of theta, without the gradients, which may take twice as
-  /// long again. Not finite where there is none.
+  /// The log densities at the columns of theta, without gradients, which may take twice as long again; by
+  /// Laplace's method to second order, while model() takes the first. Not finite where there is none.
   virtual Vector log_densities(ConstMatrixRef theta, Workers& workers) const = 0;
 
   /// Draws of everything given draws of the parameters that are left. Each column has noise of its own, of
@@ -139,7 +139,7 @@ struct MixedPosterior {
   std::string method;  ///< MixedModel::describe, and what became of the draws
 };
 
-/// fit_groups, and `draws` draws from resample_mixed.
+/// fit_groups, and `draws` draws by the weights of the fit, or else from resample_mixed.
 MixedPosterior fit_mixed(const MixedModel& model, Index draws = 1000, const FitOptions& options = {},
                          const std::vector<Observer>& observers = {});
 

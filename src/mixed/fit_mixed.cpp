@@ -31,9 +31,9 @@ constexpr Index kFewestPerDimension = 12;
 constexpr Index kMostProposals = 512;
 /// Rounds end when k-hat and the share of draws that are effective are good; they must at last.
 constexpr int kMostRounds = 6;
-constexpr double kGoodKhat = .5;
+constexpr double kGoodKhat = .6;
 constexpr double kGoodShare = .4;
-/// Of draws that are returned, one is proposed for each, if the model is cheap.
+/// Diagnostic draws of fit(), if it comes to that.
 constexpr double kWorkOfDraws = 4e9;
 
 Index proposals(const MixedModel& model, double work, Index most) {
@@ -73,6 +73,11 @@ class WeightedFit {
   }
 
   double seconds() const { return control_.seconds(); }
+  /// Draws by these weights; unset if there are none to be trusted.
+  std::optional<MixedResample> resample(Index draws) const {
+    if (!weights_ || weights_->khat > kDoubtfulKhat) return std::nullopt;
+    return MixedResample{sample_.resample(*weights_, draws, options_.seed), true, weights_->khat};
+  }
 
  private:
   void draw() {
@@ -152,32 +157,43 @@ FitOptions engine_options(const MixedModel& model, FitOptions options) {
   return options;
 }
 
-}  // namespace
+/// A result, and draws from its posterior if it has come with some.
+struct FitWithDraws {
+  FitResult fit;
+  std::optional<MixedResample> draws;
+};
 
-FitResult fit_groups(const MixedModel& model, const FitOptions& options,
-                     const std::vector<Observer>& observers) {
+FitWithDraws fit_with_draws(const MixedModel& model, Index draws, const FitOptions& options,
+                            const std::vector<Observer>& observers) {
   FitOptions engine = engine_options(model, options);
   const Index m = model.model().dimension();
   if (!options.algorithm1 && !options.max_iterations && *engine.rank >= m && m <= kMostDimensions) {
     check_options(options, m);
     WeightedFit fit(model, options, observers);
-    if (std::optional<FitResult> result = fit.run()) return std::move(*result);
+    if (std::optional<FitResult> result = fit.run()) return {std::move(*result), fit.resample(draws)};
     engine.time_limit = std::max(1e-3, engine.time_limit - fit.seconds());
   }
-  return magva::fit(model.model(), engine, observers);
+  return {magva::fit(model.model(), engine, observers), std::nullopt};
+}
+
+}  // namespace
+
+FitResult fit_groups(const MixedModel& model, const FitOptions& options,
+                     const std::vector<Observer>& observers) {
+  return fit_with_draws(model, 1, options, observers).fit;
 }
 
 MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior, Index draws,
                              std::uint64_t seed, int threads) {
   Workers workers(choose_threads(threads, model.model()));
   mixed::ImportanceSample sample(model, workers, nullptr);
-  const Index count = proposals(model, kWorkOfDraws, draws);
+  const Index count = proposals(model, kWorkOfRound, kMostProposals);
   Gaussian around = posterior;
   std::optional<SmoothedWeights> weights;
   for (int round = 0; round < kMostRounds; ++round) {
     sample.add(around, count, seed + static_cast<std::uint64_t>(round));
     weights = sample.weights();
-    if (!weights || good(*weights, sample.size())) break;
+    if (!weights || (round > 0 && good(*weights, sample.size()))) break;
     const auto moments = sample.moments(*weights);
     if (!moments) break;
     around = *moments;
@@ -190,14 +206,16 @@ MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior,
 
 MixedPosterior fit_mixed(const MixedModel& model, Index draws, const FitOptions& options,
                          const std::vector<Observer>& observers) {
-  FitResult fit = fit_groups(model, options, observers);
-  MixedResample sample = resample_mixed(model, fit.posterior, draws, options.seed, options.threads);
+  FitWithDraws fitted = fit_with_draws(model, draws, options, observers);
+  MixedResample sample =
+      fitted.draws ? std::move(*fitted.draws)
+                   : resample_mixed(model, fitted.fit.posterior, draws, options.seed, options.threads);
   std::string method = fmt::format(
       "{}; draws of these are {}", model.describe(),
       sample.resampled
           ? fmt::format("importance resampled (k-hat {:.2f})", sample.khat)
           : fmt::format("the Gaussian's own, since k-hat is {:.2f}, above {}", sample.khat, kDoubtfulKhat));
-  return {std::move(fit), std::move(sample), std::move(method)};
+  return {std::move(fitted.fit), std::move(sample), std::move(method)};
 }
 
 }  // namespace magva

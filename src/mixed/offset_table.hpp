@@ -11,26 +11,34 @@
 
 namespace magva::mixed {
 
-/// `width` functions of one offset at once. The third of them is the second derivative of the first, by which
+/// Several functions of one offset at once. The third of them is the second derivative of the first, by which
 /// the spacing of the nodes is chosen.
 class OffsetTable {
  public:
-  explicit OffsetTable(Index width = 0) : width_(width) {}
+  /// How many functions; it must not change once they have been asked for.
+  void set_width(Index width) { width_ = width; }
 
-  /// The functions at an offset. `evaluate(offset, out)` computes them; it is called for the nodes around it
-  /// that have not been asked for before.
+  /// The functions at an offset, until they are asked for again. `evaluate(offset, out)` computes them; it is
+  /// called for the nodes around it that have not been asked for before.
   template <class Evaluate>
-  void at(double offset, Evaluate&& evaluate, double* out) {
+  const double* at(double offset, Evaluate&& evaluate) {
     if (nodes_.empty()) begin(offset, evaluate);
     const double place = (offset - origin_) / spacing_;
-    const double left = std::floor(place);
-    if (!(std::abs(place) < kReach - kNeighbours)) return evaluate(offset, out);
-    const std::array<double, kNeighbours> weight = lagrange(place - left);
-    std::fill_n(out, width_, 0.0);
-    for (int k = 0; k < kNeighbours; ++k) {
-      const double* node = node_at(static_cast<int>(left) + k - kNeighbours / 2 + 1, evaluate);
-      for (Index i = 0; i < width_; ++i) out[i] += weight[static_cast<std::size_t>(k)] * node[i];
+    if (!(std::abs(place) < kReach - kNeighbours)) {
+      evaluate(offset, found_.data());
+      return found_.data();
     }
+    const double left = std::floor(place);
+    const std::array<double, kNeighbours> weight = lagrange(place - left);
+    const int first = static_cast<int>(left) - kNeighbours / 2 + 1;
+    for (int k = 0; k < kNeighbours; ++k) need_node(first + k, evaluate);
+    std::fill(found_.begin(), found_.end(), 0.0);
+    for (int k = 0; k < kNeighbours; ++k) {
+      const double* node = nodes_.data() + number_[static_cast<std::size_t>(kReach + first + k)] * width_;
+      for (Index i = 0; i < width_; ++i)
+        found_[static_cast<std::size_t>(i)] += weight[static_cast<std::size_t>(k)] * node[i];
+    }
+    return found_.data();
   }
 
  private:
@@ -44,45 +52,38 @@ class OffsetTable {
   template <class Evaluate>
   void begin(double offset, Evaluate&& evaluate) {
     nodes_.resize(static_cast<std::size_t>(width_));
+    found_.resize(static_cast<std::size_t>(width_));
     evaluate(offset, nodes_.data());
     origin_ = offset;
     const double curvature = std::abs(nodes_[2]);
-    spacing_ = kSpacing * std::pow(std::min(1.0, kModerate / std::max(curvature, kModerate)), 1.0 / 6);
+    spacing_ = kSpacing * std::pow(kModerate / std::max(curvature, kModerate), 1.0 / 6);
     number_.fill(-1);
     number_[kReach] = 0;
-    count_ = 1;
   }
 
   template <class Evaluate>
-  const double* node_at(int k, Evaluate&& evaluate) {
+  void need_node(int k, Evaluate&& evaluate) {
     std::int16_t& number = number_[static_cast<std::size_t>(kReach + k)];
-    if (number < 0) {
-      std::vector<double> values(static_cast<std::size_t>(width_));
-      evaluate(origin_ + spacing_ * k, values.data());
-      nodes_.insert(nodes_.end(), values.begin(), values.end());
-      number = count_++;
-    }
-    return nodes_.data() + number * width_;
+    if (number >= 0) return;
+    evaluate(origin_ + spacing_ * k, found_.data());
+    number = static_cast<std::int16_t>(static_cast<Index>(nodes_.size()) / width_);
+    nodes_.insert(nodes_.end(), found_.begin(), found_.end());
   }
 
   /// Weights of the nodes -2, -1, ..., 3 for a place t in [0, 1).
   static std::array<double, kNeighbours> lagrange(double t) {
-    std::array<double, kNeighbours> weight{};
-    for (int k = 0; k < kNeighbours; ++k) {
-      double product = 1;
-      for (int j = 0; j < kNeighbours; ++j)
-        if (j != k) product *= (t - (j - kNeighbours / 2 + 1)) / (k - j);
-      weight[static_cast<std::size_t>(k)] = product;
-    }
-    return weight;
+    const double a = t + 2, b = t + 1, c = t, d = t - 1, e = t - 2, f = t - 3;
+    const double ab = a * b, cd = c * d, ef = e * f;
+    return {-b * cd * ef / 120, a * cd * ef / 24,  -ab * d * ef / 12,
+            ab * c * ef / 12,   -ab * cd * f / 24, ab * cd * e / 120};
   }
 
-  Index width_;
+  Index width_ = 0;
   double origin_ = 0;
   double spacing_ = kSpacing;
   std::array<std::int16_t, 2 * kReach + 1> number_{};  // of each node among those evaluated, or -1
-  std::int16_t count_ = 0;
   std::vector<double> nodes_;
+  std::vector<double> found_;
 };
 
 }  // namespace magva::mixed

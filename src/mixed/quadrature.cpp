@@ -148,15 +148,18 @@ MixedDraws Quadrature::draw(ConstMatrixRef theta, std::uint64_t seed, Workers& w
   for (const GroupTerm& term : problem_.data.terms)
     out.effects.emplace_back(term.level_count() * term.effect_count(), theta.cols());
   const auto chunks = static_cast<Index>(chunks_.size());
-  workers.run(chunks * theta.cols(), [&](Index task) {
-    const Index s = task / chunks;
+  const std::vector<Range> runs = equal_columns(theta);
+  workers.run(chunks * static_cast<Index>(runs.size()), [&](Index task) {
+    const Range run = runs[static_cast<std::size_t>(task / chunks)];
     const GroupChunk& chunk = chunks_[static_cast<std::size_t>(task % chunks)];
-    EffectColumns columns;
-    for (Matrix& effects : out.effects) columns.push_back(effects.col(s).data());
+    std::vector<EffectColumns> columns(static_cast<std::size_t>(run.size()));
+    for (Index s = run.begin; s < run.end; ++s)
+      for (Matrix& effects : out.effects)
+        columns[static_cast<std::size_t>(s - run.begin)].push_back(effects.col(s).data());
     Vector eta(chunk.rows);
-    linear_predictor(problem_, chunk, theta.col(s).data(), eta.data());
-    integral_->draw(chunk, hyper_values(theta.col(s).data()), eta.data(), seed, static_cast<std::uint32_t>(s),
-                    columns);
+    linear_predictor(problem_, chunk, theta.col(run.begin).data(), eta.data());
+    integral_->draw(chunk, hyper_values(theta.col(run.begin).data()), eta.data(), seed,
+                    static_cast<std::uint32_t>(run.begin), columns);
   });
   return out;
 }

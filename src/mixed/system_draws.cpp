@@ -8,17 +8,12 @@
 
 namespace magva::mixed {
 
-namespace {
-
-/// A factor serves so many draws at most, so that threads have enough to share.
-constexpr Index kMostOfOneFactor = 32;
-
-/// Columns of equal theta.
 std::vector<Range> equal_columns(ConstMatrixRef theta) {
+  constexpr Index kLongest = 32;
   std::vector<Range> runs;
   for (Index s = 0; s < theta.cols(); ++s) {
-    const bool same = !runs.empty() && runs.back().size() < kMostOfOneFactor &&
-                      theta.col(s) == theta.col(runs.back().begin);
+    const bool same =
+        !runs.empty() && runs.back().size() < kLongest && theta.col(s) == theta.col(runs.back().begin);
     if (same)
       runs.back().end = s + 1;
     else
@@ -26,6 +21,8 @@ std::vector<Range> equal_columns(ConstMatrixRef theta) {
   }
   return runs;
 }
+
+namespace {
 
 void store(const SystemOf& of, const Vector& draw, Index s, MixedDraws& out) {
   const Index p = of.problem.coefficients();

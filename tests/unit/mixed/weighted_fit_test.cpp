@@ -71,7 +71,8 @@ TEST(DenseMode, FindsTheModeAndCurvatureOfASkewedDensityFromAfar) {
 }
 
 TEST(OffsetTable, InterpolatesWhatItHasEvaluated) {
-  mixed::OffsetTable table(3);
+  mixed::OffsetTable table;
+  table.set_width(3);
   int evaluations = 0;
   const auto evaluate = [&](double at, double* out) {
     ++evaluations;
@@ -79,9 +80,9 @@ TEST(OffsetTable, InterpolatesWhatItHasEvaluated) {
     out[1] = -1 / (1 + std::exp(-at));
     out[2] = out[1] * (1 + out[1]);
   };
-  double found[3], exact[3];
+  double exact[3];
   for (double at = -3; at <= 3; at += .01) {
-    table.at(at, evaluate, found);
+    const double* found = table.at(at, evaluate);
     const int before = evaluations;
     evaluate(at, exact);
     evaluations = before;
