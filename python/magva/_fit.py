@@ -53,6 +53,11 @@ class Fit:
         """Posterior standard deviations of the parameters."""
         return np.array([row[2] for row in self._handle.parameters])
 
+    @property
+    def group_levels(self) -> dict[str, list[str]]:
+        """The groups of a mixed model by grouping factor, in the order of the arrays of :meth:`draws`."""
+        return {name: list(levels) for name, levels, _ in self._handle.group_terms}
+
     def summary(self) -> pd.DataFrame:
         """Mean, sd, and the 5 %, 50 % and 95 % quantiles of every parameter; in a notebook, with the verdict above it."""
         from ._summary import Summary
@@ -80,8 +85,8 @@ class Fit:
         """Draws by the name of the variable, each an array (number, *shape).
 
         The effects of groups are arrays by the name of the group and the effect, ``"school: Intercept"`` of ``(1 | school)``, with the
-        groups in the order of the summary. A fit with groups has drawn once and for all, 1,000 times if there are not very many groups;
-        if more are asked for, they repeat.
+        groups in the order of :attr:`group_levels`. A fit with groups has drawn once and for all, 1,000 times if there are not very
+        many groups; if more are asked for, they repeat.
 
         With ``resample=True`` draws are chosen out of ten times as many by their importance weights, which brings them nearer to the
         posterior; refused with a :class:`DataError` if k-hat is above .7. Those of a fit with groups always are.
@@ -332,10 +337,10 @@ class Fit:
         index = data.index[found["row"]] if isinstance(data, pd.DataFrame) and len(found["row"]) else None
         return pd.DataFrame(columns, index=index)
 
-    def loo(self, *, number: int = 1000, seed: int = 1) -> pd.Series:
+    def loo(self, *, number: int = 4000, seed: int = 1) -> pd.Series:
         """Leave-one-out cross-validation of a regression, by Pareto smoothed importance sampling: elpd, p_loo, and their errors.
 
-        ``high_k`` counts the rows whose part is not to be trusted.
+        ``high_k`` counts the rows whose part is not to be trusted; more draws, ``number=``, leave fewer of them.
         """
         import pandas as pd
 
@@ -457,7 +462,7 @@ def _compare_by_elbo(fits: Mapping[str, Fit]) -> pd.DataFrame:
 def _compare_by_loo(fits: Mapping[str, Fit]) -> pd.DataFrame:
     import pandas as pd
 
-    ranked = _core.compare_by_loo([(name, fit._handle) for name, fit in fits.items()], 1000, 1)
+    ranked = _core.compare_by_loo([(name, fit._handle) for name, fit in fits.items()], 4000, 1)
     columns = ["elpd", "elpd_se", "p_loo", "high_k", "elpd_difference", "difference_se"]
     return pd.DataFrame([row[1:] for row in ranked], index=[row[0] for row in ranked], columns=columns)
 
