@@ -1,28 +1,51 @@
 """Gaussian variational inference: posteriors of regressions, of Stan, PyMC, NumPyro and JAX models, and of any log density."""
 
-import importlib
 from typing import TYPE_CHECKING
 
 from ._core import DataError, __version__
-from ._fit import Fit, compare, load
-from ._options import OptionError, options
-from ._run import InterruptedWarning, fit, fit_arrays, fit_formula, fit_table
-from ._stan import fit_stan
-from ._watch import FitView
-
-# Adapters are imported when they are used: each needs a package of its own.
-_ADAPTERS = {"fit_jax": "_jax", "fit_numpyro": "_numpyro", "fit_pymc": "_pymc"}
 
 if TYPE_CHECKING:
+    from . import sklearn as sklearn
+    from ._fit import Fit, compare, load
     from ._jax import fit_jax
     from ._numpyro import fit_numpyro
+    from ._options import OptionError, options
     from ._pymc import fit_pymc
+    from ._run import InterruptedWarning, fit, fit_arrays, fit_formula, fit_table
+    from ._stan import fit_stan
+    from ._watch import FitView
+else:
+    # A name is imported when it is used: NumPy takes longer than all else here, and each adapter needs a package of its own.
+    _MODULES = {
+        "Fit": "_fit",
+        "FitView": "_watch",
+        "InterruptedWarning": "_run",
+        "OptionError": "_options",
+        "compare": "_fit",
+        "fit": "_run",
+        "fit_arrays": "_run",
+        "fit_formula": "_run",
+        "fit_jax": "_jax",
+        "fit_numpyro": "_numpyro",
+        "fit_pymc": "_pymc",
+        "fit_stan": "_stan",
+        "fit_table": "_run",
+        "load": "_fit",
+        "options": "_options",
+    }
 
+    def __getattr__(name):
+        from importlib import import_module
 
-def __getattr__(name: str) -> object:
-    if name in _ADAPTERS:
-        return getattr(importlib.import_module(f".{_ADAPTERS[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "sklearn":
+            return import_module(".sklearn", __name__)
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+        return value
+
+    def __dir__():
+        return [*__all__, "sklearn"]
 
 
 __all__ = [

@@ -34,7 +34,7 @@ class Fit:
     def __init__(self, handle: _core.Fit, structure: Structure | None = None) -> None:
         self._handle = handle
         self._given_structure = structure
-        self._structure = structure or Structure.from_names(handle.quantity_names)
+        self._structure = structure or Structure.from_names(handle.quantity_names, handle.group_terms)
 
     # What came out.
 
@@ -52,6 +52,11 @@ class Fit:
     def sd(self) -> Array:
         """Posterior standard deviations of the parameters."""
         return np.array([row[2] for row in self._handle.parameters])
+
+    @property
+    def group_levels(self) -> dict[str, list[str]]:
+        """The groups of a mixed model by grouping factor, in the order of the arrays of :meth:`draws`."""
+        return {name: list(levels) for name, levels, _ in self._handle.group_terms}
 
     def summary(self) -> pd.DataFrame:
         """Mean, sd, and the 5 %, 50 % and 95 % quantiles of every parameter; in a notebook, with the verdict above it."""
@@ -79,8 +84,12 @@ class Fit:
     def draws(self, number: int = 1000, *, seed: int = 1, resample: bool = False) -> dict[str, Array]:
         """Draws by the name of the variable, each an array (number, *shape).
 
-        With ``resample=True`` they are chosen out of ten times as many by their importance weights, which brings them nearer to the
-        posterior; refused with a :class:`DataError` if k-hat is above .7.
+        The effects of groups are arrays by the name of the group and the effect, ``"school: Intercept"`` of ``(1 | school)``, with the
+        groups in the order of :attr:`group_levels`. A fit with groups has drawn once and for all, 1,000 times if there are not very
+        many groups; if more are asked for, they repeat.
+
+        With ``resample=True`` draws are chosen out of ten times as many by their importance weights, which brings them nearer to the
+        posterior; refused with a :class:`DataError` if k-hat is above .7. Those of a fit with groups always are.
         """
         values = self._quantity_draws(number, seed, resample)
         return {variable.name: variable.take(values) for variable in self._structure.variables}
@@ -91,11 +100,17 @@ class Fit:
 
         return pd.DataFrame(self._quantity_draws(number, seed, resample), columns=self._handle.quantity_names)
 
+    def _stored_draws(self, number: int, seed: int) -> Array | None:
+        """Group effects depend on the data, too: a fit with groups has drawn once. So many of these draws (S, q), or all."""
+        if number < 1:
+            raise ValueError(f"number is {number} and must be at least 1")
+        stored = self._handle.stored_draws(number, seed)
+        return None if stored is None else np.ascontiguousarray(stored.T)
+
     def _quantity_draws(self, number: int, seed: int, resample: bool = False) -> Array:
-        joint = self._handle.joint_draws()
-        if joint is not None and not resample:  # group effects depend on the data, too: the fit has drawn them once
-            chosen = np.random.default_rng(seed).choice(joint.shape[1], number, replace=number > joint.shape[1])
-            return np.ascontiguousarray(joint.T[chosen])
+        stored = self._stored_draws(number, seed)
+        if stored is not None:
+            return stored[np.arange(number) % len(stored)]
         theta = self.theta_draws(number, seed=seed, resample=resample)
         return np.asarray(self._handle.report(theta.T, seed)).T
 
@@ -322,10 +337,10 @@ class Fit:
         index = data.index[found["row"]] if isinstance(data, pd.DataFrame) and len(found["row"]) else None
         return pd.DataFrame(columns, index=index)
 
-    def loo(self, *, number: int = 1000, seed: int = 1) -> pd.Series:
+    def loo(self, *, number: int = 4000, seed: int = 1) -> pd.Series:
         """Leave-one-out cross-validation of a regression, by Pareto smoothed importance sampling: elpd, p_loo, and their errors.
 
-        ``high_k`` counts the rows whose part is not to be trusted.
+        ``high_k`` counts the rows whose part is not to be trusted; more draws, ``number=``, leave fewer of them.
         """
         import pandas as pd
 
@@ -333,15 +348,23 @@ class Fit:
 
     # Elsewhere.
 
-    def to_arviz(self, number: int = 1000, *, seed: int = 1) -> Any:
+    def to_arviz(self, number: int = 1000, *, seed: int = 1, groups: Iterable[str] | None = None) -> Any:
         """Draws as ArviZ's InferenceData (ArviZ 0.x) or DataTree (1.x).
 
-        Groups: posterior, sample_stats (``lp``, the model's log density, and ``log_q``, the approximation's), observed_data, and
-        log_likelihood and posterior_predictive where the model has them.
+        Groups: posterior; sample_stats (``lp``, the model's log density, and ``log_q``, the approximation's) unless the model has group
+        effects; observed_data, log_likelihood and posterior_predictive of regressions, NumPyro and PyMC models that have their data.
+
+        Parameters
+        ----------
+        number
+            Draws; of a fit with groups at most as many as it has stored.
+        groups
+            The names of the groups that are wanted; without, all that there are. Log likelihoods and predictions have as many
+            numbers as there are draws times observations.
         """
         from ._arviz import to_arviz
 
-        return to_arviz(self, number, seed)
+        return to_arviz(self, number, seed, groups)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the folder that ``magva fit`` writes: the program and :func:`magva.load` read it."""
@@ -394,15 +417,29 @@ def load(folder: str | os.PathLike[str]) -> Fit:
     return Fit(_core.Fit.load(os.fspath(folder)))
 
 
-def compare(fits: Mapping[str, Fit]) -> pd.DataFrame:
-    """Fits of different models to the same data, or of one model in different ways: the highest ELBO first.
+def compare(fits: Mapping[str, Fit], *, by: str = "elbo") -> pd.DataFrame:
+    """Fits of different models to the same data, or of one model in different ways: the best first.
 
-    ``elbo_difference`` is to the best; its standard error leaves out what the two fits' draws have in common.
+    Parameters
+    ----------
+    fits
+        By name.
+    by
+        ``"elbo"``: by the evidence lower bound. ``"loo"``: regressions of the same rows by what they would predict of new ones,
+        as :meth:`Fit.loo` estimates it.
+
+    ``elbo_difference`` or ``elpd_difference`` is to the best. The standard error of an ELBO's leaves out what the two fits' draws have in
+    common; that of an elpd's is by rows.
     """
-    import pandas as pd
-
+    _one_of("by", by, ("elbo", "loo"))
     if not fits:
         raise ValueError("there are no fits to compare")
+    return _compare_by_loo(fits) if by == "loo" else _compare_by_elbo(fits)
+
+
+def _compare_by_elbo(fits: Mapping[str, Fit]) -> pd.DataFrame:
+    import pandas as pd
+
     rows = {
         name: {
             "elbo": fit.elbo,
@@ -420,6 +457,14 @@ def compare(fits: Mapping[str, Fit]) -> pd.DataFrame:
     table.insert(2, "difference_se", np.hypot(table["elbo_se"], table["elbo_se"].iloc[0]))
     table.loc[table.index[0], "difference_se"] = 0.0
     return table
+
+
+def _compare_by_loo(fits: Mapping[str, Fit]) -> pd.DataFrame:
+    import pandas as pd
+
+    ranked = _core.compare_by_loo([(name, fit._handle) for name, fit in fits.items()], 4000, 1)
+    columns = ["elpd", "elpd_se", "p_loo", "high_k", "elpd_difference", "difference_se"]
+    return pd.DataFrame([row[1:] for row in ranked], index=[row[0] for row in ranked], columns=columns)
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,8 @@ def fit_pymc(
 ) -> Fit:
     """Fits a Gaussian to the posterior of a PyMC model, on the scale of its own transforms.
 
-    The result has the model's variables and deterministics, with their dims and coords; :meth:`Fit.to_arviz` adds the observed data and
-    the log likelihood.
+    The result has the model's variables and deterministics, with their dims and coords; :meth:`Fit.to_arviz` adds the observed data,
+    the log likelihood and the posterior predictive distribution.
 
     Parameters
     ----------
@@ -71,26 +72,35 @@ def fit_pymc(
     outputs = _Outputs(model, wanted, start.point_map_info)
     reported = {variable.name: value.shape for variable, value in zip(wanted, outputs.at(start.data), strict=True)}
     source.report_by(outputs, element_names(reported))
-    return run(source, checked, start.data, progress, callback, _structure(model, reported, start.point_map_info))
+    return run(source, checked, start.data, progress, callback, _structure(model, reported, outputs, start.point_map_info))
 
 
-def _structure(model: Any, shapes: dict[str, tuple[int, ...]], shape_info: Any) -> Structure:
+def _structure(model: Any, shapes: dict[str, tuple[int, ...]], outputs: _Outputs, shape_info: Any) -> Structure:
     dims = {name: tuple(own) for name, own in model.named_vars_to_dims.items()}
     observed = {rv.name: np.asarray(model.rvs_to_values[rv].data) for rv in model.observed_RVs if hasattr(model.rvs_to_values[rv], "data")}
-    groups = {}
-    if model.observed_RVs:
-
-        def log_likelihood(theta: Array) -> dict[str, Array]:
-            outputs = _Outputs(model, model.logp(model.observed_RVs, sum=False), shape_info)
-            rows = [outputs.at(point) for point in theta]
-            return {rv.name: np.array([row[i] for row in rows]) for i, rv in enumerate(model.observed_RVs)}
-
-        groups["log_likelihood"] = log_likelihood
     return Structure.from_shapes(
         shapes,
         {name: dims[name] for name in shapes if name in dims},
         coords={name: np.asarray(values) for name, values in model.coords.items() if values is not None},
         observed=observed,
         observed_dims={name: dims[name] for name in observed if name in dims},
-        groups=groups,
+        groups=_groups(model, list(shapes), outputs, shape_info) if model.observed_RVs else {},
     )
+
+
+def _groups(model: Any, names: list[str], outputs: _Outputs, shape_info: Any) -> dict[str, Callable[[Array], dict[str, Array]]]:
+    """What ArviZ is told besides the draws, made when it asks. ``outputs`` are the variables of these names."""
+
+    def log_likelihood(theta: Array) -> dict[str, Array]:
+        parts = _Outputs(model, model.logp(model.observed_RVs, sum=False), shape_info)
+        rows = [parts.at(point) for point in theta]
+        return {rv.name: np.array([row[i] for row in rows]) for i, rv in enumerate(model.observed_RVs)}
+
+    def posterior_predictive(theta: Array) -> dict[str, Array]:
+        import pymc as pm
+
+        points = [dict(zip(names, outputs.at(point), strict=True)) for point in theta]
+        found = pm.sample_posterior_predictive(points, model=model, random_seed=1, progressbar=False, return_inferencedata=False)
+        return {name: np.asarray(array).reshape(len(theta), *np.shape(array)[2:]) for name, array in found.items()}
+
+    return {"log_likelihood": log_likelihood, "posterior_predictive": posterior_predictive}

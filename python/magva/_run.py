@@ -232,14 +232,12 @@ def fit_arrays(
     """
     from ._tables import make_array_table
 
-    sparse = hasattr(x, "tocsr")
-    matrix = x if sparse else np.asarray(x, dtype=np.float64)
-    if matrix.ndim != 2:
-        raise ValueError(f"x has shape {matrix.shape} and must be two-dimensional")
+    matrix = _predictors(x)
+    sparse = hasattr(matrix, "tocsr")
     labels = [f"x{j + 1}" for j in range(matrix.shape[1])] if names is None else [str(name) for name in names]
     if len(labels) != matrix.shape[1] or (sparse and names is not None):
         raise ValueError(f"names must be {matrix.shape[1]} texts, and a sparse matrix has none")
-    column = np.asarray(y)
+    column = np.asanyarray(y)
     if column.shape != (matrix.shape[0],):
         raise ValueError(f"y has shape {column.shape} and must be ({matrix.shape[0]},), one value per row of x")
     given: dict[str, Any] = dict(options)
@@ -254,3 +252,22 @@ def fit_arrays(
     table = make_array_table(matrix, labels, (response, column), observations)
     source = _core.Source.table(table, _with(checked, "response", response))
     return run(source, checked, init, progress, callback)
+
+
+def _predictors(x: Any) -> Any:
+    """A matrix of numbers in double precision, or a sparse one."""
+    from ._tables import unmasked
+
+    matrix = x if hasattr(x, "tocsr") else np.asanyarray(x)
+    if matrix.ndim != 2:
+        raise ValueError(f"x has shape {matrix.shape} and must be two-dimensional")
+    if matrix.shape[0] == 0:
+        raise _core.DataError("x has no rows")
+    if matrix.dtype.kind not in "fiubO":
+        raise TypeError(f"x holds values of type {matrix.dtype} and must hold real numbers")
+    if hasattr(matrix, "tocsr"):
+        return matrix
+    try:
+        return unmasked(matrix)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"x must hold real numbers: {error}") from None

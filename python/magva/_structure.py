@@ -40,10 +40,23 @@ class Structure:
     groups: Mapping[str, Callable[[Array], dict[str, Array]]] = field(default_factory=dict)
 
     @staticmethod
-    def from_names(names: Sequence[str]) -> Structure:
-        """theta[1], theta[2], ... become the array theta; names without such indices stay scalars."""
-        found = _core.group_variables(list(names))
-        return Structure(tuple(Variable(name, tuple(shape), np.asarray(rows)) for name, shape, rows in found))
+    def from_names(names: Sequence[str], group_terms: Sequence[tuple[str, list[str], list[str]]] = ()) -> Structure:
+        """theta[1], theta[2], ... become the array theta; names without such indices stay scalars.
+
+        Of a group term (name, levels, effects), "school[A]: Intercept", "school[B]: Intercept", ... become "school: Intercept".
+        """
+        place = {name: i for i, name in enumerate(names)}
+        coords: dict[str, list[str]] = {}
+        effects = []
+        for group, levels, own in group_terms:
+            dim = f"{group}__level"
+            coords[dim] = levels
+            for effect in own:
+                rows = np.array([place.pop(f"{group}[{level}]: {effect}") for level in levels])
+                effects.append(Variable(f"{group}: {effect}", (len(levels),), rows, (dim,)))
+        rest = np.array(list(place.values()), dtype=np.intp)
+        found = [Variable(name, tuple(shape), rest[np.asarray(rows)]) for name, shape, rows in _core.group_variables(list(place))]
+        return Structure((*found, *effects), coords)
 
     @staticmethod
     def from_shapes(shapes: Mapping[str, tuple[int, ...]], dims: Mapping[str, tuple[str, ...]] | None = None, **more: Any) -> Structure:

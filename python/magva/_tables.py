@@ -119,29 +119,49 @@ def _is_text(kind: Any) -> bool:
 
 
 def _add_mapping(builder: _Builder, data: Mapping[str, Any]) -> None:
-    lengths = {str(name): len(column) for name, column in data.items()}
+    columns = {str(name): _column(str(name), column) for name, column in data.items()}
+    lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise _core.DataError(f"the columns are not of one length: {lengths}")
-    for name, column in data.items():
-        array = np.asarray(column)
-        if array.ndim != 1:
-            raise _core.DataError(f"the column '{name}' has shape {array.shape} and must be one-dimensional")
-        if array.dtype.kind in "fiu":
-            builder.numbers(str(name), array)
-        elif array.dtype.kind in "bUO":
-            levels, codes = _factorize(array)
-            builder.texts(str(name), codes, levels)
-        else:
-            raise _refuse(str(name), array.dtype)
+    for name, column in columns.items():
+        _add_array(builder, name, column)
 
 
-def _factorize(array: np.ndarray[Any, Any]) -> tuple[list[Any], list[int]]:
+def _column(name: str, values: Any) -> np.ndarray[Any, Any]:
+    array = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if array.ndim != 1:
+        raise _core.DataError(f"the column '{name}' has shape {array.shape} and must be one-dimensional")
+    return array
+
+
+def _add_array(builder: _Builder, name: str, array: np.ndarray[Any, Any]) -> None:
+    """Numbers, texts or booleans; an array of objects that are all numbers is one of numbers."""
+    if array.dtype.kind in "fiu":
+        builder.numbers(name, unmasked(array))
+        return
+    if array.dtype.kind not in "bUO":
+        raise _refuse(name, array.dtype)
+    levels, codes = _factorize(name, array)
+    if levels and all(isinstance(level, (int, float)) and not isinstance(level, bool) for level in levels):
+        builder.numbers(name, np.append(np.asarray(levels, dtype=np.float64), np.nan)[codes])
+    else:
+        builder.texts(name, codes, levels)
+
+
+def unmasked(array: Any) -> np.ndarray[Any, Any]:
+    """Numbers in double precision, with NaN for those that a mask hides."""
+    if isinstance(array, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(array), np.nan, np.asarray(array.data, dtype=np.float64))
+    return np.asarray(array, dtype=np.float64)
+
+
+def _factorize(name: str, array: np.ndarray[Any, Any]) -> tuple[list[Any], list[int]]:
     known: dict[Any, int] = {}
     codes = []
     for value in array.tolist():
         missing = value is None or value != value
         if not missing and not isinstance(value, (str, bool, int, float)):
-            raise _core.DataError(f"a value of type {type(value).__name__} is neither a number nor a text")
+            raise _refuse(name, type(value).__name__)
         codes.append(-1 if missing else known.setdefault(value, len(known)))
     return list(known), codes
 
@@ -170,22 +190,16 @@ def _is_from(data: Any, package: str) -> bool:
     return type(data).__module__.split(".")[0] == package and hasattr(data, "items")
 
 
-def make_array_table(x: Any, names: Sequence[str], response: tuple[str, Any] | None, weights: tuple[str, Any] | None) -> _core.Table:
+def make_array_table(x: Any, names: Sequence[str], response: tuple[str, Any], weights: tuple[str, Any] | None) -> _core.Table:
     """The engine's table for a matrix of predictors, dense or sparse, with its response."""
-    builder = _Builder("the arrays", set())
+    builder = _Builder("the data", set())
     sparse = hasattr(x, "tocsr")
     if not sparse:
         for j, name in enumerate(names):
             builder.numbers(name, x[:, j])
     for extra in (response, weights):
         if extra is not None:
-            name, values = extra
-            column = np.asarray(values)
-            if column.dtype.kind in "fiu":
-                builder.numbers(name, column)
-            else:
-                levels, codes = _factorize(column)
-                builder.texts(name, codes, levels)
+            _add_array(builder, extra[0], _column(*extra))
     if sparse:
         rows = x.tocsr()
         rows.sum_duplicates()

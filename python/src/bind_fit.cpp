@@ -11,12 +11,11 @@
 #include "commands/sources.hpp"
 #include "density.hpp"
 #include "fit.hpp"
-#include "magva/check.hpp"
 #include "magva/diagnostics.hpp"
 #include "magva/error.hpp"
-#include "magva/prediction.hpp"
 #include "options.hpp"
 #include "results/names.hpp"
+#include "rows.hpp"
 #include "table_builder.hpp"
 
 namespace magva::python {
@@ -101,65 +100,6 @@ Fit run(const ModelSource& source, const std::string& options, std::optional<Vec
   return Fit::run(source, parse_options(options), std::move(init), {std::move(watch), every_view});
 }
 
-/// The arrays of RowPredictions by name, and the rows that they are for.
-nb::dict predict(const Fit& fit, const TableBuilder& builder, bool drop_missing, Index draws,
-                 std::uint64_t seed, double level, bool link_scale) {
-  if (!fit.source().spec) throw UsageError("this fit is of a model that cannot predict rows of a table");
-  prediction::PredictOptions options{.draws = draws, .seed = seed, .level = level};
-  if (link_scale) options.scale = prediction::PredictionScale::link;
-  options.validate();
-  const source::ModelSpec& spec = *fit.source().spec;
-  prediction::RowPredictions rows;
-  prediction::NewRows encoded{Design::own(RowMatrix()), {}, {}};
-  {
-    const nb::gil_scoped_release unlocked;
-    encoded = prediction::encode_new_rows(
-        builder.table, spec, drop_missing ? table::MissingPolicy::drop : table::MissingPolicy::refuse);
-    rows = prediction::predict_rows(spec, encoded, fit.posterior(), options);
-  }
-  nb::dict out;
-  out["row"] = encoded.row_numbers;
-  out["mean"] = rows.mean;
-  out["lower"] = rows.lower;
-  out["upper"] = rows.upper;
-  out["probabilities"] = rows.probabilities;
-  out["log_score"] = rows.log_score;
-  out["observed"] = encoded.response;
-  return out;
-}
-
-nb::dict loo(const Fit& fit, Index draws, std::uint64_t seed) {
-  LooResult result;
-  {
-    const nb::gil_scoped_release unlocked;
-    const auto input = prediction::check_input(fit.source(), fit.posterior(), draws, seed);
-    if (!input)
-      throw UsageError(
-          "leave-one-out cross-validation needs a regression with one linear predictor and its data");
-    Workers workers(1);
-    result = check_fit(*input, workers).loo;
-  }
-  nb::dict out;
-  out["elpd"] = result.elpd;
-  out["elpd_se"] = result.elpd_se;
-  out["p_loo"] = result.p_loo;
-  out["p_loo_se"] = result.p_loo_se;
-  out["rows"] = result.rows;
-  out["high_k"] = result.high_k;
-  return out;
-}
-
-std::vector<std::string> response_classes(const Fit& fit) {
-  const auto& spec = fit.source().spec;
-  return spec ? spec->classes() : std::vector<std::string>{};
-}
-
-/// Null if draws of theta say everything.
-std::optional<Matrix> joint_draws(const Fit& fit) {
-  const auto draws = fit.source().reporter->joint_draws(fit.posterior());
-  return draws ? std::optional(draws->values) : std::nullopt;
-}
-
 nb::list parameters(const Fit& fit) {
   nb::list rows;
   for (const auto& p : fit.record().parameters)
@@ -226,7 +166,6 @@ void bind_fit(nb::module_& module) {
                    [](const Fit& self) {
                      return dynamic_cast<const StoredCoordinates*>(self.source().model.get()) == nullptr;
                    })
-      .def_prop_ro("classes", response_classes)
       .def(
           "report",
           [](const Fit& self, ColumnsIn theta, std::uint64_t seed) {
@@ -242,11 +181,8 @@ void bind_fit(nb::module_& module) {
           [](const Fit& self, Index count, std::uint64_t seed) {
             return importance_resample(*self.source().model, self.posterior().corrected(), count, seed);
           },
-          nb::arg("count"), nb::arg("seed"), nb::call_guard<nb::gil_scoped_release>())
-      .def("predict", predict, nb::arg("table"), nb::arg("drop_missing"), nb::arg("draws"), nb::arg("seed"),
-           nb::arg("level"), nb::arg("link_scale"))
-      .def("loo", loo, nb::arg("draws"), nb::arg("seed"))
-      .def("joint_draws", joint_draws);
+          nb::arg("count"), nb::arg("seed"), nb::call_guard<nb::gil_scoped_release>());
+  bind_rows(module, type);
 }
 
 }  // namespace magva::python

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <regex>
 
 #include "commands/commands.hpp"
 #include "magva/error.hpp"
@@ -17,10 +17,21 @@ namespace {
 
 const options::Command& fit_command() { return *commands::program().find("fit"); }
 
-constexpr std::string_view kLine = "the table, line ";
-constexpr std::string_view kRow = "the table, row ";
+/// `rank` for --rank, and `missing='drop'` for --missing drop; nothing if there is no such option.
+std::string as_keyword(const std::string& option, const std::string& word) {
+  const options::OptionSpec* spec = fit_command().find(option);
+  if (spec == nullptr) return {};
+  std::string name = option;
+  std::replace(name.begin(), name.end(), '-', '_');
+  if (word.empty()) return name;
+  const bool choice = std::find(spec->choices.begin(), spec->choices.end(), word) != spec->choices.end();
+  return choice ? fmt::format("{}='{}'", name, word) : name + " " + word;
+}
 
-bool in_option(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
+std::string rows_for_lines(const std::string& message) {
+  static const std::regex line("\\bline (?=[0-9]+, column ')|((?:the table|the data), )line (?=[0-9])");
+  return std::regex_replace(message, line, "$1row ");
+}
 
 }  // namespace
 
@@ -33,26 +44,18 @@ options::Values parse_options(const std::string& json) {
 }
 
 std::string with_keywords(const std::string& message) {
+  static const std::regex option("--([a-z0-9][a-z0-9-]*)(?: ([a-z][a-z-]*))?");
   std::string out;
-  for (std::size_t i = 0; i < message.size();) {
-    if (message.compare(i, kLine.size(), kLine) == 0) {
-      out += kRow;
-      i += kLine.size();
-      continue;
-    }
-    std::size_t end = i + 2;
-    if (message.compare(i, 2, "--") == 0)
-      while (end < message.size() && in_option(message[end])) ++end;
-    std::string name = end > i + 2 ? message.substr(i + 2, end - i - 2) : "";
-    if (name.empty() || fit_command().find(name) == nullptr) {
-      out += message[i++];
-      continue;
-    }
-    std::replace(name.begin(), name.end(), '-', '_');
-    out += name;
-    i = end;
+  auto at = message.begin();
+  for (std::sregex_iterator found(message.begin(), message.end(), option), none; found != none; ++found) {
+    const std::smatch& match = *found;
+    const std::string keyword = as_keyword(match.str(1), match.str(2));
+    out.append(at, match[0].first);
+    out += keyword.empty() ? match.str() : keyword;
+    at = match[0].second;
   }
-  return out;
+  out.append(at, message.end());
+  return rows_for_lines(out);
 }
 
 }  // namespace magva::python

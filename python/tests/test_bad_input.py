@@ -177,6 +177,106 @@ def test_arrays_of_the_wrong_shape():
         magva.fit_arrays(x, np.zeros(4), weights=np.ones(2))
 
 
+ROWS = np.random.default_rng(3).normal(size=(40, 2))
+
+
+def changed(array, value):
+    out = array.copy()
+    out[3] = value
+    return out
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "error", "words"),
+    [
+        (changed(ROWS, np.nan), ROWS[:, 0], magva.DataError, r"row 4, column 'x1'.*missing='drop'"),
+        (changed(ROWS, np.inf), ROWS[:, 0], magva.DataError, "the data, row 4, column 'x1': inf"),
+        (ROWS, changed(ROWS[:, 0], np.nan), magva.DataError, "row 4, column 'y'"),
+        (np.ma.masked_greater(ROWS, 1), ROWS[:, 0], magva.DataError, "missing value"),
+        (ROWS, np.ma.masked_greater(ROWS[:, 0], 1), magva.DataError, "column 'y'"),
+        (ROWS + 1j, ROWS[:, 0], TypeError, "complex128 and must hold real numbers"),
+        (ROWS, ROWS[:, 0] + 1j, magva.DataError, "'y' holds values of type complex"),
+        (changed(ROWS.astype(object), "text"), ROWS[:, 0], TypeError, "must hold real numbers: could not convert"),
+        (ROWS, changed(ROWS[:, 0].astype(object), {}), magva.DataError, "'y' holds values of type dict"),
+        (ROWS.astype("M8[D]"), ROWS[:, 0], TypeError, "datetime64"),
+        (ROWS[:0], ROWS[:0, 0], magva.DataError, "x has no rows"),
+        (ROWS, np.ones(40), magva.DataError, "single"),
+    ],
+)
+def test_arrays_that_cannot_be_used(x, y, error, words):
+    with pytest.raises(error, match=words):
+        magva.fit_arrays(x, y)
+
+
+def test_numbers_in_arrays_of_objects_are_numbers():
+    plain = magva.fit_arrays(ROWS, ROWS[:, 0] + ROWS[::-1, 1])
+    objects = magva.fit_arrays(ROWS.astype(object), (ROWS[:, 0] + ROWS[::-1, 1]).astype(object))
+    assert objects.mean.tobytes() == plain.mean.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"y": [1.0, 2.0], "x": 3}, r"'x' has shape \(\) and must be one-dimensional"),
+        ({"y": [1.0, 2.0], "x": [object(), object()]}, "'x' holds values of type object"),
+        ({"y": [1.0, 2.0], "x": [1.0]}, "not of one length"),
+        ({"y": [1.0, 2.0], "x": [[1, 2], [3, 4]]}, r"'x' has shape \(2, 2\)"),
+    ],
+)
+def test_mappings_that_are_no_tables(data, words):
+    with pytest.raises(magva.DataError, match=words):
+        magva.fit_table(data, "y")
+
+
+def test_what_a_callback_raises_comes_out():
+    def callback(view):
+        raise Broken(view.phase)
+
+    with pytest.raises(Broken):
+        magva.fit(fine, 2, callback=callback)
+
+
+def test_a_density_may_fit_itself():
+    inner = []
+
+    def density(theta):
+        if len(inner) < 3:
+            inner.append(magva.fit(fine, 1, starts=1).mean)
+        return fine(theta)
+
+    assert magva.fit(density, 2).trusted
+    assert len(inner) == 3
+
+
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, MemoryError, RecursionError])
+def test_exceptions_that_are_no_errors_come_out(end):
+    def density(theta):
+        raise end
+
+    with pytest.raises(end):
+        magva.fit(density, 2)
+
+
+def test_a_density_that_returns_the_wrong_shape_late():
+    calls = []
+
+    def density(theta):
+        calls.append(1)
+        return fine(theta) if len(calls) < 40 else (0.0, -theta[:1])
+
+    with pytest.raises(ValueError, match=r"gradient of shape \(1,\)"):
+        magva.fit(density, 3)
+
+
+def test_a_density_that_writes_into_its_argument():
+    def density(theta):
+        theta *= 2
+        return -0.5 * theta @ theta, -2 * theta
+
+    fit = magva.fit(density, 2)
+    np.testing.assert_allclose(fit.sd, 0.5, rtol=1e-3)
+
+
 def test_folders_that_hold_no_fit(tmp_path):
     with pytest.raises(OSError, match="there is no fit"):
         magva.load(tmp_path / "nowhere")

@@ -131,12 +131,3 @@ def test_compare(ionosphere):
     assert table["elbo_difference"].iloc[1] < 0
     with pytest.raises(ValueError, match="no fits"):
         magva.compare({})
-
-
-def test_arviz(fit, regression):
-    arviz = pytest.importorskip("arviz")
-    data = fit.to_arviz(200)
-    assert data.posterior["theta"].shape == (1, 200, 5)
-    assert set(data.sample_stats) == {"lp", "log_q"}
-    assert len(arviz.summary(data, kind="stats")) == 5
-    assert "tau" in regression.to_arviz(50).posterior

@@ -38,7 +38,9 @@ void Evaluator::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef 
   if (control_ != nullptr) control_->spend(cost_ * static_cast<double>(theta.cols()));
   for (Index first = 0; first < theta.cols();) {
     if (control_ != nullptr) control_->poll();
-    const Index count = std::min(columns_, theta.cols() - first);
+    // How long a column takes is known after the first: a batch of a slow model could not be interrupted.
+    const Index most = control_ != nullptr && one_column_ == 0 ? 1 : columns_;
+    const Index count = std::min(most, theta.cols() - first);
     Evaluation evaluation{*scratch_, workers_, calls_};
     const double begin = now();
     model_.evaluate(theta.middleCols(first, count), log_density.segment(first, count),

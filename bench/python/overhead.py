@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""What Python costs: `import magva`, a regression on NumPy arrays beside the engine alone, a JAX density beside its own gradient,
+and ionosphere from a DataFrame to a summary. Prints one table.
+
+usage: bench/python/overhead.py        with magva importable, and JAX, pandas and SciPy installed
+"""
+
+import contextlib
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def seconds(function, repetitions):
+    """The shortest of some runs: what else the machine does only adds."""
+    times = []
+    for _ in range(repetitions):
+        begin = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def import_seconds():
+    def one(program):
+        return min(_process_seconds(program) for _ in range(7))
+
+    return one("import magva") - one("pass"), one("import numpy") - one("pass")
+
+
+def _process_seconds(program):
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, "-c", program], check=True)
+    return time.perf_counter() - begin
+
+
+def regression_overhead():
+    """A fit of arrays, and in it the engine's own time, which begins with the model and ends with its assessment."""
+    import magva
+
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(1000, 10))
+    y = x @ rng.normal(size=10) + rng.normal(size=1000)
+    whole, engine = [], []
+    for _ in range(30):
+        begin = time.perf_counter()
+        fit = magva.fit_arrays(x, y, progress=False)
+        whole.append(time.perf_counter() - begin)
+        engine.append(fit.seconds)
+    return statistics.median(np.subtract(whole, engine)), statistics.median(engine)
+
+
+class Counted:
+    """A density that adds up the time in itself."""
+
+    def __init__(self, function):
+        self.function = function
+        self.seconds = 0.0
+        self.points = 0
+
+    def __call__(self, theta):
+        begin = time.perf_counter()
+        answer = self.function(theta)
+        self.seconds += time.perf_counter() - begin
+        self.points += len(theta)
+        return answer
+
+
+def jax_ratio(rows=2000, dim=100, batch=256):
+    """The adapter's density as the engine calls it, beside the same function's vmapped gradient alone."""
+    import jax
+    import jax.numpy as jnp
+
+    from magva._jax import JaxDensity, double_precision
+
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(rows, dim))
+    y = (rng.random(rows) < 0.5).astype(float)
+
+    def log_density(theta):
+        eta = x @ theta
+        return jnp.sum(y * eta - jnp.logaddexp(0.0, eta)) - 0.5 * jnp.sum(theta**2)
+
+    theta = rng.normal(scale=0.1, size=(batch, dim))
+    with double_precision():
+        plain = jax.jit(jax.vmap(jax.value_and_grad(log_density)))
+        points = jnp.asarray(theta)
+        plain(points)[0].block_until_ready()
+        alone = seconds(lambda: jax.block_until_ready(plain(points)), 30)
+    density = JaxDensity(log_density)
+    columns = np.asfortranarray(theta.T)
+    density(columns)
+    return seconds(lambda: density(columns), 30) / alone, alone
+
+
+def jax_fit():
+    """A whole fit of such a density: the engine's share of the time, compilation not counted."""
+    import jax.numpy as jnp
+
+    import magva
+    from magva import _jax
+
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(2000, 100))
+    y = (rng.random(2000) < 0.5).astype(float)
+
+    def log_density(theta):
+        eta = x @ theta
+        return jnp.sum(y * eta - jnp.logaddexp(0.0, eta)) - 0.5 * jnp.sum(theta**2)
+
+    counters = []
+
+    class Watched(_jax.JaxDensity):
+        def __init__(self, function):
+            super().__init__(function)
+            counters.append(Counted(super().__call__))
+
+        def __call__(self, columns):
+            return counters[-1](columns)
+
+    original, _jax.JaxDensity = _jax.JaxDensity, Watched
+    try:
+        begin = time.perf_counter()
+        magva.fit_jax(log_density, np.zeros(100), progress=False)
+        whole = time.perf_counter() - begin
+    finally:
+        _jax.JaxDensity = original
+    return whole / counters[0].seconds
+
+
+def ionosphere_seconds():
+    import pandas as pd
+
+    import magva
+
+    table = pd.read_csv(ROOT / "data" / "ionosphere.csv")
+    return seconds(lambda: magva.fit_table(table, "Class", progress=False).summary(), 3)
+
+
+def main():
+    rows = []
+    ours, numpy_alone = import_seconds()
+    rows.append(("import magva", f"{ours:.3f} s (NumPy: {numpy_alone:.3f} s)", "< .3 s", ours < 0.3))
+    with contextlib.suppress(ImportError):
+        took = ionosphere_seconds()
+        rows.append(("ionosphere, from a DataFrame to a summary", f"{took:.3f} s", "< 1 s", took < 1))
+    overhead, engine = regression_overhead()
+    rows.append(
+        (
+            "regression on NumPy arrays, 1,000 x 10: beyond the engine's",
+            f"{1e3 * overhead:.2f} of {1e3 * engine:.2f} ms",
+            "<= 5 ms",
+            overhead < 5e-3,
+        )
+    )
+    with contextlib.suppress(ImportError):
+        ratio, alone = jax_ratio()
+        rows.append(
+            ("JAX density of dimension 100, 256 draws, over its own gradient", f"{ratio:.2f} ({1e3 * alone:.1f} ms)", "<= 1.3", ratio < 1.3)
+        )
+        rows.append(("a fit of it over the time in the density", f"{jax_fit():.2f}", "", None))
+    print("| | measured | wanted | |\n|---|---|---|---|")
+    for what, measured, wanted, kept in rows:
+        print(f"| {what} | {measured} | {wanted} | {'' if kept is None else 'yes' if kept else 'no'} |")
+
+
+if __name__ == "__main__":
+    main()
