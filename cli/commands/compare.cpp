@@ -85,7 +85,8 @@ std::vector<Difference> differences(const StoredFit& a, const StoredFit& b) {
   std::vector<Difference> all;
   for (Index i = 0; i < a.posterior.dimension(); ++i)
     all.push_back({results::printable(a.names[static_cast<std::size_t>(i)]),
-                   (b.posterior.mean()(i) - a.posterior.mean()(i)) / sd_a(i), sd_b(i) / sd_a(i)});
+                   (b.posterior.corrected().mean()(i) - a.posterior.corrected().mean()(i)) / sd_a(i),
+                   sd_b(i) / sd_a(i)});
   return all;
 }
 

@@ -60,12 +60,12 @@ class Gaussian {
   /// The diagonal of Sigma^-1.
   Vector precision_diagonal() const;
 
-  /// The same mean with another covariance, by linear response: its sds are right where a fitted Gaussian's
-  /// are too small, and summaries, intervals and predictions are about it. This Gaussian itself if there is
-  /// none.
+  /// A Gaussian nearer to the posterior than the fitted one, by linear response: its sds are right where the
+  /// fitted one's are too small, and summaries, intervals and predictions are about it. This Gaussian itself
+  /// if there is none.
   const Gaussian& corrected() const { return corrected_ ? *corrected_ : *this; }
   bool has_correction() const { return corrected_ != nullptr; }
-  /// This Gaussian with that correction, which must have its mean and none of its own.
+  /// This Gaussian with that correction, which must have none of its own.
   Gaussian with_correction(Gaussian corrected) const;
   Gaussian without_correction() const;
 

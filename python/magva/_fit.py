@@ -123,8 +123,8 @@ class Fit:
 
     @property
     def theta_mean(self) -> Array:
-        """The mean of the Gaussian."""
-        return self._handle.posterior.mean()
+        """The mean of theta."""
+        return self._handle.posterior.corrected.mean()
 
     @property
     def theta_sd(self) -> Array:

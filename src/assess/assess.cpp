@@ -42,6 +42,9 @@ constexpr double kUselessShift = 1;
 constexpr double kHopelessSpread = 10;
 /// A quantity whose mean or sd weights change by more is in doubt.
 constexpr double kMostReweighted = .3;
+/// Linear response that changes no sd by more, by its logarithm, has found the posterior near a Gaussian in
+/// all its marginals, whatever weights in many dimensions do.
+constexpr double kSmallResponse = .15;
 /// Parameters that a warning names, at most.
 constexpr std::size_t kNamed = 3;
 /// Coordinates are reweighted where so many draws are effective: the sd of the log of an sd is then .035, and
@@ -219,7 +222,7 @@ void assess_reweighting(const std::optional<Reweighted>& moved, double bound, As
 }
 
 /// What takes further evaluations, and is left out where there is no time for them. True where the
-/// posterior's difference from the Gaussian is understood.
+/// posterior's difference from the fitted Gaussian is understood.
 bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                   const AssessmentOptions& options, Assessment& out) {
   if (out.ending.claims_optimum && options.probe_tails) assess_tails(evaluator, q, out);
@@ -229,13 +232,13 @@ bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights
     assess_reweighting(reweight_quantities(evaluator, q, *options.quantities, options.seed), kMostReweighted,
                        out);
   } else if (telling) {
-    const Vector sd = out.correction_holds ? q.corrected().sd() : q.sd();
-    const auto moved = most_reweighted(evaluator.model(), q, sd, options.seed + 1,
+    const Gaussian& reported = out.correction_holds ? q.corrected() : q;
+    const auto moved = most_reweighted(evaluator.model(), q, reported, options.seed + 1,
                                        exponentials(weights.log_weights), evaluator.workers());
     // The sd of the log of an sd from so many draws; three times that for the worst of several.
     assess_reweighting(moved, kDoubt + 3 / std::sqrt(2 * weights.effective), out);
   }
-  return understood;
+  return understood || (out.correction_holds && options.response < kSmallResponse);
 }
 
 }  // namespace

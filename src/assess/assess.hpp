@@ -1,5 +1,7 @@
 #pragma once
 // The one place that decides how far a fit can be trusted.
+#include <limits>
+
 #include "core/evaluator.hpp"
 #include "magva/diagnostics.hpp"
 #include "magva/fit.hpp"
@@ -20,6 +22,8 @@ struct AssessmentOptions {
   const Quantities* quantities = nullptr;  ///< null: the coordinates of theta
   std::optional<ElboEstimate> estimate;    ///< with these draws and seed + 1, where it is known already
   bool probe_tails = true;                 ///< false where they are known to be light
+  /// Largest |log| by which linear response changes an sd of the best full-rank Gaussian; NaN: not known.
+  double response = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct Assessment {

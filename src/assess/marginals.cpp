@@ -28,8 +28,9 @@ constexpr double kSmallError = .08;
 /// An importance sample for each of the worst.
 constexpr std::size_t kMostSamples = 12;
 constexpr Index kSampleDraws = 500;
-/// Fewer effective draws decide nothing.
+/// Fewer effective draws decide nothing; where so many samples had fewer, others would, too.
 constexpr double kFewestEffective = 100;
+constexpr int kMostFailures = 2;
 
 /// Lines that are looked at together.
 constexpr Index kLinesAtOnce = 64;
@@ -195,11 +196,14 @@ double LineDensity::quantile(double u) const {
 std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed) {
   const std::vector<Suspect> suspects = find_suspects(evaluator, q);
   std::vector<MarginalError> out;
+  int failures = 0;
   for (std::size_t k = 0; k < suspects.size(); ++k) {
     const Suspect& suspect = suspects[k];
+    const bool worthwhile = k < kMostSamples && failures < kMostFailures;
     const auto sampled =
-        k < kMostSamples ? sample_marginal(evaluator, q, suspect.error.coordinate, suspect.density, seed + k)
-                         : std::nullopt;
+        worthwhile ? sample_marginal(evaluator, q, suspect.error.coordinate, suspect.density, seed + k)
+                   : std::nullopt;
+    if (!sampled) ++failures;
     out.push_back(sampled.value_or(suspect.error));
   }
   std::stable_sort(out.begin(), out.end(),

@@ -70,78 +70,6 @@ std::optional<Matrix> respond_in_rows(const PredictorTerms& terms, const Matrix&
   return inverse(curvature - .5 * (correction + correction.transpose()));
 }
 
-/// The low-rank family's coordinates (W by columns, then d), and what its Hessian is made of.
-class LowRankHessian {
- public:
-  LowRankHessian(const Matrix& curvature, const Matrix& factors, const Vector& residual_sd)
-      : w_(factors), d_(residual_sd) {
-    Matrix sigma = factors * factors.transpose();
-    sigma.diagonal() += residual_sd.cwiseAbs2();
-    precision_ = sigma.llt().solve(Matrix::Identity(sigma.rows(), sigma.cols()));
-    difference_ = precision_ - curvature;
-    solved_ = precision_ * factors;
-    inner_ = factors.transpose() * solved_;
-  }
-
-  Index size() const { return d_.size() * (w_.cols() + 1); }
-
-  /// H. W R with R orthogonal is the same covariance: these directions, in which it is 0, are given the size
-  /// of the rest.
-  Matrix negative_hessian() const {
-    const Index m = d_.size();
-    const Index p = w_.cols();
-    Matrix h(size(), size());
-    for (Index k = 0; k < p; ++k)
-      for (Index l = 0; l < p; ++l) {
-        auto block = h.block(l * m, k * m, m, m);
-        block = inner_(k, l) * precision_ + solved_.col(k) * solved_.col(l).transpose();
-        if (k == l) block -= difference_;
-      }
-    for (Index k = 0; k < p; ++k) {
-      auto block = h.block(p * m, k * m, m, m);
-      block = 2 * (d_.cwiseProduct(solved_.col(k))).asDiagonal() * precision_;
-      h.block(k * m, p * m, m, m) = block.transpose();
-    }
-    auto corner = h.block(p * m, p * m, m, m);
-    corner = 2 * d_.asDiagonal() * precision_.cwiseAbs2() * d_.asDiagonal();
-    corner.diagonal() -= difference_.diagonal();
-    add_rotations(h);
-    return h;
-  }
-
-  /// Derivatives of x_i' Sigma x_i.
-  Matrix by_coordinates(const RowMatrix& rows) const {
-    const Index m = d_.size();
-    const Index p = w_.cols();
-    const Matrix scores = rows * w_;
-    Matrix out(rows.rows(), size());
-    for (Index k = 0; k < p; ++k) out.middleCols(k * m, m) = 2 * scores.col(k).asDiagonal() * rows;
-    out.rightCols(m) = 2 * rows.cwiseAbs2() * d_.asDiagonal();
-    return out;
-  }
-
- private:
-  void add_rotations(Matrix& h) const {
-    const Index m = d_.size();
-    const Index p = w_.cols();
-    const double scale = h.diagonal().mean();
-    for (Index k = 0; k < p; ++k)
-      for (Index l = 0; l < k; ++l) {
-        Vector turn = Vector::Zero(size());
-        turn.segment(l * m, m) = w_.col(k);
-        turn.segment(k * m, m) = -w_.col(l);
-        h += scale / turn.squaredNorm() * turn * turn.transpose();
-      }
-  }
-
-  const Matrix& w_;
-  const Vector& d_;
-  Matrix precision_;   // Sigma^-1
-  Matrix difference_;  // Sigma^-1 - C
-  Matrix solved_;      // Sigma^-1 W
-  Matrix inner_;       // W' Sigma^-1 W
-};
-
 }  // namespace
 
 std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix& covariance) {
@@ -158,17 +86,6 @@ std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix&
   const Matrix root = factor.matrixL();
   return in_rows < in_coordinates ? respond_in_rows(terms, curvature, root)
                                   : respond_in_coordinates(terms, curvature, root);
-}
-
-std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix& curvature,
-                                      const Matrix& factors, const Vector& residual_sd) {
-  const LowRankHessian hessian(curvature, factors, residual_sd);
-  const Index size = hessian.size();
-  const double work = (static_cast<double>(terms.rows.rows()) + static_cast<double>(size)) *
-                      static_cast<double>(size) * static_cast<double>(size);
-  if (work > kMostWork) return std::nullopt;
-  return eliminate_coordinates(terms, curvature, hessian.negative_hessian(),
-                               hessian.by_coordinates(terms.rows));
 }
 
 }  // namespace magva

@@ -14,22 +14,24 @@
 // Gaussian of few parameters.
 #include <optional>
 
-#include "exact/elbo.hpp"
+#include "exact/newton.hpp"
 #include "magva/posterior.hpp"
 
 namespace magva {
 
-/// N(mean, covariance by linear response) for a fitted Gaussian. Of a low-rank Gaussian that is too large,
-/// and a concave log h, the mean's own part alone, C^-1. Nothing where that takes too long, or is no
-/// covariance.
-std::optional<Gaussian> linear_response(ExactElbo& elbo, const Gaussian& q);
+/// What linear response makes of a fitted Gaussian.
+struct LinearResponse {
+  Gaussian corrected;
+  double change;  ///< largest |log| of an sd's ratio to the best full-rank Gaussian's; NaN if that is all
+};
+
+/// The best full-rank Gaussian, which a low-rank fit of a concave log h reaches by Newton steps from its
+/// mean, with the covariance by linear response; for low rank its own, if the response takes too long.
+/// Nothing where both take too long, or there is no such covariance.
+std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q, const ExactObserver& go_on);
 
 /// Of the best full-rank Gaussian. Nothing where that takes too long, or is no covariance.
 std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix& covariance);
-
-/// Of the best N(mean, W W' + diag(d)^2) with C = `curvature`.
-std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix& curvature,
-                                      const Matrix& factors, const Vector& residual_sd);
 
 /// Of the best full-rank Gaussian N(mean, root root'), whatever log h is.
 std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vector& mean, const Matrix& root);

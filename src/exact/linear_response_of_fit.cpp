@@ -2,6 +2,7 @@
 #include <Eigen/Cholesky>
 
 #include <cmath>
+#include <limits>
 
 #include "exact/linear_response.hpp"
 
@@ -15,6 +16,8 @@ constexpr Index kMostParameters = 2000;
 constexpr double kMostNumbers = 16e6;
 /// Multiplications by differences, at most: some tenths of a second.
 constexpr double kMostDifferencesWork = 5e8;
+/// Of a Newton step of a low-rank fit that goes on to full rank, at most.
+constexpr double kMostNewtonWork = 1e9;
 /// Products with the Hessian that one parameter takes, about.
 constexpr double kUsualProducts = 8;
 constexpr int kMostProducts = 60;
@@ -92,33 +95,43 @@ std::optional<Vector> mean_response(const NegativeHessian& hessian, const Vector
   return x.mean;
 }
 
-std::optional<Matrix> inverse_of(const Matrix& curvature) {
-  const Eigen::LLT<Matrix> factor(curvature);
+/// N(mean, root root').
+struct FullRankGaussian {
+  Vector mean;
+  Matrix root;
+};
+
+double multiplications(const ExactElbo& elbo) {
+  const auto m = static_cast<double>(elbo.dimension());
+  return (static_cast<double>(elbo.expected().terms()) + m) * m * m;
+}
+
+/// The best one, from a fit of any rank.
+std::optional<FullRankGaussian> best_full_rank(ExactElbo& elbo, const Gaussian& q,
+                                               const ExactObserver& go_on) {
+  if (q.is_dense()) return FullRankGaussian{q.mean(), q.factors()};
+  if (!elbo.expected().log_concave() || multiplications(elbo) > kMostNewtonWork) return std::nullopt;
+  FullRankFit fit = fit_full_rank(elbo, q.mean(), go_on);
+  if (!fit.stop.converged) return std::nullopt;
+  return FullRankGaussian{std::move(fit.mean), std::move(fit.root)};
+}
+
+/// One more step towards Sigma^-1 = C, which holds at the optimum.
+std::optional<Matrix> polished_covariance(ExactElbo& elbo, const FullRankGaussian& best) {
+  const Index m = best.mean.size();
+  const Eigen::LLT<Matrix> factor(elbo.full_rank(best.mean, best.root, 0).curvature);
   if (factor.info() != Eigen::Success) return std::nullopt;
-  return factor.solve(Matrix::Identity(curvature.rows(), curvature.cols()));
+  return factor.solve(Matrix::Identity(m, m));
 }
 
-std::optional<Matrix> full_rank_response(ExactElbo& elbo, const Gaussian& q) {
-  // One more step towards Sigma^-1 = C, which holds at the optimum.
-  const auto covariance = inverse_of(elbo.full_rank(q.mean(), q.factors(), 0).curvature);
-  if (!covariance) return std::nullopt;
-  const Matrix root = covariance->llt().matrixL();
-  const auto m = static_cast<double>(q.dimension());
-  const auto n = static_cast<double>(elbo.expected().terms());
-  if (n * m <= kMostNumbers)
-    if (const auto terms = elbo.expected().predictor_terms({q.mean(), root, Vector()}))
-      return linear_response(*terms, *covariance);
-  if (m * kUsualProducts * 4 * (n + m) * m * m > kMostDifferencesWork) return std::nullopt;
-  return linear_response_by_differences(elbo, q.mean(), root);
-}
-
-std::optional<Matrix> low_rank_response(ExactElbo& elbo, const Gaussian& q) {
-  const ExpectedLogDensity& expected = elbo.expected();
-  const Matrix curvature = elbo.low_rank(q.mean(), q.factors(), q.residual_sd()).curvature;
-  if (static_cast<double>(expected.terms()) * static_cast<double>(q.dimension()) <= kMostNumbers)
-    if (const auto terms = expected.predictor_terms({q.mean(), q.factors(), q.residual_sd()}))
-      if (auto response = linear_response(*terms, curvature, q.factors(), q.residual_sd())) return response;
-  return expected.log_concave() ? inverse_of(curvature) : std::nullopt;
+std::optional<Matrix> covariance_response(ExactElbo& elbo, const Vector& mean, const Matrix& covariance) {
+  const Matrix root = covariance.llt().matrixL();
+  const auto m = static_cast<double>(mean.size());
+  if (static_cast<double>(elbo.expected().terms()) * m <= kMostNumbers)
+    if (const auto terms = elbo.expected().predictor_terms({mean, root, Vector()}))
+      return linear_response(*terms, covariance);
+  if (4 * m * kUsualProducts * multiplications(elbo) > kMostDifferencesWork) return std::nullopt;
+  return linear_response_by_differences(elbo, mean, root);
 }
 
 }  // namespace
@@ -135,13 +148,21 @@ std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vect
   return .5 * (responses + responses.transpose());
 }
 
-std::optional<Gaussian> linear_response(ExactElbo& elbo, const Gaussian& q) {
+std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q,
+                                              const ExactObserver& go_on) {
   if (q.dimension() > kMostParameters) return std::nullopt;
-  const auto covariance = q.is_dense() ? full_rank_response(elbo, q) : low_rank_response(elbo, q);
-  if (!covariance || !covariance->allFinite()) return std::nullopt;
-  const Eigen::LLT<Matrix> factor(*covariance);
+  const auto best = best_full_rank(elbo, q, go_on);
+  if (!best) return std::nullopt;
+  const auto covariance = polished_covariance(elbo, *best);
+  if (!covariance) return std::nullopt;
+  const auto response = covariance_response(elbo, best->mean, *covariance);
+  if (!response && q.is_dense()) return std::nullopt;
+  const Eigen::LLT<Matrix> factor(response ? *response : *covariance);
   if (factor.info() != Eigen::Success) return std::nullopt;
-  return Gaussian::dense(q.mean(), factor.matrixL());
+  const double change =
+      response ? .5 * (response->diagonal().array() / covariance->diagonal().array()).log().abs().maxCoeff()
+               : std::numeric_limits<double>::quiet_NaN();
+  return LinearResponse{Gaussian::dense(best->mean, factor.matrixL()), change};
 }
 
 }  // namespace magva

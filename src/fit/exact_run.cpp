@@ -135,6 +135,23 @@ void DefaultRun::fit_exactly(const ExpectedLogDensity& expected, const std::vect
     stop(best.converged ? StopReason::kConverged : StopReason::kIterationLimit, describe_stop(best));
 }
 
+// The largest change of an sd; NaN if there is no correction.
+double DefaultRun::correct(ExactFit& fit) {
+  ExactElbo elbo(*model_.expectations(), evaluator_.workers());
+  const ExactObserver go_on = [&](std::int64_t, double) {
+    try {
+      control_.poll();
+    } catch (const Stopped&) {
+      return false;
+    }
+    return true;
+  };
+  auto response = fit.stop.converged ? linear_response(elbo, fit.posterior, go_on) : std::nullopt;
+  if (!response) return std::numeric_limits<double>::quiet_NaN();
+  fit.posterior = fit.posterior.with_correction(std::move(response->corrected));
+  return response->change;
+}
+
 FitResult DefaultRun::assess_exact() {
   ExactFit& best = exact_fits_.front();
   AssessmentOptions options{.draws = std::min(options_.diagnostic_draws, kMostDraws),
@@ -143,9 +160,7 @@ FitResult DefaultRun::assess_exact() {
                             .estimate = std::nullopt};
   if (!control_.stopped()) {
     control_.enter(Phase::kAssessment);
-    ExactElbo elbo(*model_.expectations(), evaluator_.workers());
-    auto corrected = best.stop.converged ? linear_response(elbo, best.posterior) : std::nullopt;
-    if (corrected) best.posterior = best.posterior.with_correction(std::move(*corrected));
+    options.response = correct(best);
     const ElboEstimate first =
         estimate_elbo(evaluator_, best.posterior, std::min(options.draws, kFirstDraws), options.seed + 1);
     if (first.se * std::sqrt(static_cast<double>(first.log_weights.size())) < kSmallSpread) {

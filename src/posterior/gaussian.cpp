@@ -169,8 +169,8 @@ Vector Gaussian::log_density(ConstMatrixRef theta) const {
 }
 
 Gaussian Gaussian::with_correction(Gaussian corrected) const {
-  if (corrected.mean_ != mean_ || corrected.corrected_)
-    throw UsageError("a correction has the mean of its Gaussian, and no correction of its own");
+  if (corrected.dimension() != dimension() || corrected.corrected_)
+    throw UsageError("a correction has the dimension of its Gaussian, and no correction of its own");
   Gaussian out = *this;
   out.corrected_ = std::make_shared<const Gaussian>(std::move(corrected));
   return out;

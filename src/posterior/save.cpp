@@ -44,8 +44,7 @@ SavedPosterior read_posterior(io::ChecksummedReader& in) {
   for (std::size_t left = in.count(); left > 0; --left) names.push_back(in.text());
   if (in.integer() == 1) {
     Gaussian corrected = read_gaussian(in);
-    if (corrected.dimension() != gaussian.dimension() || corrected.mean() != gaussian.mean())
-      in.fail("its parts do not fit each other");
+    if (corrected.dimension() != gaussian.dimension()) in.fail("its parts do not fit each other");
     gaussian = gaussian.with_correction(std::move(corrected));
   }
   in.finish();

@@ -49,7 +49,7 @@ TEST(Gaussian, KeepsItsCorrectionInFilesAndUnderTransformations) {
   EXPECT_EQ(q.sd(), fitted.sd());
   EXPECT_GT((q.corrected().sd() - q.sd()).minCoeff(), .1);
   EXPECT_FALSE(q.without_correction().has_correction());
-  EXPECT_THROW((void)fitted.with_correction(low_rank(5, 2, 7)), UsageError);  // another mean
+  EXPECT_THROW((void)fitted.with_correction(low_rank(6, 2, 7)), UsageError);
   EXPECT_THROW((void)fitted.with_correction(q), UsageError);
 
   const Gaussian scaled = q.transformed(Vector::Ones(5), Vector::Constant(5, 2.));
