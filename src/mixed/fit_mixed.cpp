@@ -31,7 +31,6 @@ constexpr Index kFewestPerDimension = 12;
 constexpr Index kMostProposals = 512;
 /// Rounds end when k-hat and the share of draws that are effective are good; they must at last.
 constexpr int kMostRounds = 6;
-constexpr double kGoodKhat = .6;
 constexpr double kGoodShare = .4;
 /// Diagnostic draws of fit(), if it comes to that.
 constexpr double kWorkOfDraws = 4e9;
@@ -43,7 +42,7 @@ Index proposals(const MixedModel& model, double work, Index most) {
 }
 
 bool good(const SmoothedWeights& weights, Index size) {
-  return weights.khat <= kGoodKhat && weights.effective >= kGoodShare * static_cast<double>(size);
+  return weights.khat <= kDoubtfulKhat && weights.effective >= kGoodShare * static_cast<double>(size);
 }
 
 /// A fit under way: what there is when it must end.

@@ -61,10 +61,16 @@ Content get_content(const double* from) {
   return content;
 }
 
-/// Levels from this one on are interpolated: those whose integrals are asked for at more offsets than their
-/// tables have nodes. For draws that is the next to outermost already.
-constexpr std::size_t kFirstTable = 2;
-constexpr std::size_t kFirstTableOfDraws = 1;
+/// What integrals are asked for.
+struct Purpose {
+  std::size_t first_table;  // levels from this one on are interpolated: those that are asked for at more
+                            // offsets than their tables have nodes
+  bool gradient;  // else values, and the derivatives by the offset
+};
+constexpr Purpose kForGradients{2, true};
+constexpr Purpose kForValues{2, false};
+constexpr Purpose kForDraws{1, false};
+constexpr Index kOffsetDerivatives = 3;  // the value and two derivatives
 /// Groups of one row share tables if there are so many for each on average.
 constexpr std::size_t kFewestPerTable = 4;
 
@@ -96,8 +102,10 @@ class Nested final : public GroupIntegral {
   const std::vector<Index>& ends() const override { return ends_; }
   double evaluations_per_row() const override {
     const auto of_level = static_cast<double>(rule_.size() + 3);
-    const double tables = 14.0 * static_cast<double>(order_.size() - std::min(order_.size(), kFirstTable));
-    return std::pow(of_level, static_cast<double>(std::min(order_.size(), kFirstTable))) + of_level * tables;
+    const double tables =
+        14.0 * static_cast<double>(order_.size() - std::min(order_.size(), kForGradients.first_table));
+    return std::pow(of_level, static_cast<double>(std::min(order_.size(), kForGradients.first_table))) +
+           of_level * tables;
   }
   std::string describe() const override {
     std::string names;
@@ -120,15 +128,14 @@ class Nested final : public GroupIntegral {
     const GroupChunk& chunk;
     const HyperValues& at;
     const double* eta;
-    std::size_t first_table;  // levels from this one on are interpolated
+    Purpose purpose;
     NestedMemory memory;
   };
   struct Mode {
     double v;
     double sd;
   };
-  Call begin(const GroupChunk& chunk, const HyperValues& at, const double* eta,
-             std::size_t first_table) const;
+  Call begin(const GroupChunk& chunk, const HyperValues& at, const double* eta, Purpose purpose) const;
   Problem sorted(Problem problem) const;
   void find_groups();
   /// Finds the groups of one row that can share a table; how many tables they share.
@@ -204,15 +211,15 @@ Index Nested::share_tables(std::vector<NestedGroup>& groups) const {
 }
 
 Nested::Call Nested::begin(const GroupChunk& chunk, const HyperValues& at, const double* eta,
-                           std::size_t first_table) const {
-  Call call{chunk, at, eta, first_table, {}};
+                           Purpose purpose) const {
+  Call call{chunk, at, eta, purpose, {}};
   call.memory.slopes.assign(levels_.size() + 1, Vector::Zero(chunk.rows));
   Index first = chunk.first_group, end = chunk.first_group + chunk.groups;
   for (const auto& level : levels_) {
     call.memory.first_group.push_back(first);
     call.memory.modes.emplace_back(static_cast<std::size_t>(end - first));
     call.memory.tables.emplace_back();
-    if (call.memory.tables.size() > first_table)
+    if (call.memory.tables.size() > purpose.first_table)
       call.memory.tables.back().resize(
           static_cast<std::size_t>(shared_tables_[call.memory.tables.size() - 1] + end - first));
     first = level[static_cast<std::size_t>(first)].first_child;
@@ -247,8 +254,9 @@ Content Nested::content(std::size_t level, const NestedGroup& group, double offs
   if (level + 1 == levels_.size()) return rows_content(group, offset, call);
   Content out;
   for (Index child = group.first_child; child < group.end_child; ++child) {
-    const Content part = level + 1 < call.first_table ? integrate_group(level + 1, child, offset, call)
-                                                      : interpolate_group(level + 1, child, offset, call);
+    const Content part = level + 1 < call.purpose.first_table
+                             ? integrate_group(level + 1, child, offset, call)
+                             : interpolate_group(level + 1, child, offset, call);
     out.value += part.value;
     out.slope += part.slope;
     out.curvature += part.curvature;
@@ -335,17 +343,25 @@ Content Nested::interpolate_group(std::size_t level, Index number, double offset
                           ? group.shared_table
                           : shared_tables_[level] + number - call.memory.first_group[level];
   OffsetTable& table = call.memory.tables[level][static_cast<std::size_t>(place)];
-  table.set_width(kContentValues + count);
+  table.set_width(call.purpose.gradient ? kContentValues + count : kOffsetDerivatives);
   const double* values = table.at(offset + shift, [&](double at, double* out) {
-    put_content(integrate_group(level, number, at - shift, call), out);
-    std::copy(slopes.begin(), slopes.end(), out + kContentValues);
+    const Content content = integrate_group(level, number, at - shift, call);
+    if (call.purpose.gradient) {
+      put_content(content, out);
+      std::copy(slopes.begin(), slopes.end(), out + kContentValues);
+    } else {
+      out[0] = content.value;
+      out[1] = content.slope;
+      out[2] = content.curvature;
+    }
   });
+  if (!call.purpose.gradient) return {values[0], values[1], values[2], {}, {}};
   std::copy_n(values + kContentValues, count, slopes.begin());
   return get_content(values);
 }
 
 double Nested::log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const {
-  Call call = begin(chunk, at, eta, kFirstTable);
+  Call call = begin(chunk, at, eta, kForValues);
   double total = 0;
   for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g)
     total += integrate_group(0, g, 0.0, call).value;
@@ -354,7 +370,7 @@ double Nested::log_integral(const GroupChunk& chunk, const HyperValues& at, cons
 
 double Nested::integrate(const GroupChunk& chunk, const HyperValues& at, const double* eta, double* slopes,
                          IntegralSums& sums) const {
-  Call call = begin(chunk, at, eta, kFirstTable);
+  Call call = begin(chunk, at, eta, kForGradients);
   double total = 0;
   for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
     const Content part = integrate_group(0, g, 0.0, call);
@@ -391,7 +407,7 @@ void Nested::draw_group(std::size_t level, Index number, double offset, Call& ca
 
 void Nested::draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
                   std::uint32_t first, const std::vector<EffectColumns>& out) const {
-  Call call = begin(chunk, at, eta, kFirstTableOfDraws);
+  Call call = begin(chunk, at, eta, kForDraws);
   for (std::size_t s = 0; s < out.size(); ++s)
     for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g)
       draw_group(0, g, 0.0, call, seed, first + static_cast<std::uint32_t>(s), out[s]);

@@ -113,9 +113,10 @@ TEST(MixedModel, LogDensitiesAreThoseOfEvaluate) {
       theta.col(2).array() -= .2;
       Workers workers(2);
       const Vector values = model->log_densities(theta, workers);
+      // By Laplace's method it has terms of second order, which model() leaves out: here small ones.
+      const double bound = model->method() == MixedMethod::laplace ? .3 : 1e-9 * std::abs(values(0));
       for (Index s = 0; s < 3; ++s)
-        EXPECT_NEAR(values(s), mixed_test::evaluate(model->model(), theta.col(s)),
-                    1e-9 * std::abs(values(s)));
+        EXPECT_NEAR(values(s), mixed_test::evaluate(model->model(), theta.col(s)), bound);
       EXPECT_EQ(model->units().size(), model->model().dimension());
     }
 }
