@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +82,7 @@ def _arviz() -> Any:
 
 def _from_dict(groups: Groups, coords: dict[str, Any], dims: dict[str, list[str]], attributes: dict[str, str]) -> Any:
     arviz = _arviz()
-    if hasattr(arviz, "InferenceData"):  # ArviZ 0.x
+    if "posterior" in inspect.signature(arviz.from_dict).parameters:  # ArviZ 0.x
         data = arviz.from_dict(**groups, coords=coords, dims=dims)
     else:
         data = arviz.from_dict(groups, coords=coords, dims=dims)
