@@ -65,7 +65,7 @@ Content get_content(const double* from) {
 struct Purpose {
   std::size_t first_table;  // levels from this one on are interpolated: those that are asked for at more
                             // offsets than their tables have nodes
-  bool gradient;  // else values, and the derivatives by the offset
+  bool gradient;            // else values, and the derivatives by the offset
 };
 constexpr Purpose kForGradients{2, true};
 constexpr Purpose kForValues{2, false};
