@@ -8,6 +8,7 @@
 #include <exception>
 #include <initializer_list>
 #include <new>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "magva/distribute.hpp"
 #include "magva/error.hpp"
 #include "magva/formula.hpp"
+#include "magva/stan.hpp"
 #include "magva/version.hpp"
 #include "options/help.hpp"
 #include "options/parse.hpp"
@@ -70,6 +72,14 @@ int fail(ExitCode code, std::initializer_list<const char*> message) noexcept {
   return code;
 }
 
+/// A compiler points to places by its lines.
+int fail_to_compile(const stan::CompileError& error) {
+  if (rank_in_job() > 0) return kData;
+  std::istringstream lines(error.output());
+  for (std::string line; std::getline(lines, line);) terminal::say_line(line);
+  return fail(kData, {error.sentence().c_str()});
+}
+
 int fail_by_bug(const char* what) noexcept {
   return fail(kBug, {"this is a bug in magva ", version(), ": ", what,
                      "; please report it with the command that led here"});
@@ -114,6 +124,8 @@ int main(int argc, char** argv) {
     return fail(kUsage, {error.what()});
   } catch (const UsageError& error) {
     return fail(kUsage, {error.what()});
+  } catch (const stan::CompileError& error) {
+    return fail_to_compile(error);
   } catch (const DataError& error) {
     return fail(kData, {error.what()});
   } catch (const IoError& error) {

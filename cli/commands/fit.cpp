@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -220,6 +221,29 @@ int finish(const Values& values, const source::ModelSource& source, UnfinishedFi
   return code;
 }
 
+/// What the program does besides the fit, which counts its own seconds: it reads data and summarises the
+/// result.
+class Stopwatch {
+ public:
+  double seconds() const { return since(begun_) - left_out_; }
+  /// The result of `work`, whose time is left out.
+  template <class Work>
+  auto without(Work work) {
+    const auto from = Clock::now();
+    auto out = work();
+    left_out_ += since(from);
+    return out;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double since(Clock::time_point time) {
+    return std::chrono::duration<double>(Clock::now() - time).count();
+  }
+  Clock::time_point begun_ = Clock::now();
+  double left_out_ = 0;
+};
+
 /// Runs `work`; if it fails before anything worth keeping was written, all is as it was.
 template <class Work>
 auto or_discard(UnfinishedFit& fit, Work work) {
@@ -233,6 +257,7 @@ auto or_discard(UnfinishedFit& fit, Work work) {
 }
 
 int go_on(Values values, Ranks& ranks, UnfinishedFit& fit, const FitRecord& earlier, const FitFolder& from) {
+  Stopwatch outside;
   take_recorded(values, earlier, from);
   const source::ModelSource source = ranks.make_source(values);
   check_data_unchanged(source.data, earlier.data);
@@ -243,9 +268,11 @@ int go_on(Values values, Ranks& ranks, UnfinishedFit& fit, const FitRecord& earl
   const bool from_checkpoint = fit.folder().has_checkpoint();
   progress->say(from_checkpoint ? "going on from the last checkpoint"
                                 : "there is no checkpoint: starting again");
-  const FitOutcome outcome =
-      run_fit({source, values, fit.folder(), *progress, identity(record), from_checkpoint});
+  const FitOutcome outcome = outside.without([&] {
+    return run_fit({source, values, fit.folder(), *progress, identity(record), from_checkpoint});
+  });
   results::complete_record(record, source, outcome.result, seed_of(values));
+  record.seconds += outside.seconds();
   if (stopped_early(outcome.result) && is_worse_than_before(record, fit.destination()))
     return keep_earlier(record, fit.destination());
   return finish(values, source, fit, record, outcome);
@@ -281,6 +308,7 @@ int run_new(const Values& values, Ranks& ranks) {
         "magva fit needs a FILE: a table (CSV, TSV, LIBSVM; '-' for standard input) or a Stan model");
   if (values.given("save-design"))
     output_rule(values).check("--save-design", values.text("save-design"), results::OutputKind::kDesign);
+  Stopwatch outside;
   UnfinishedFit fit = UnfinishedFit::begin(out_folder(values));
   const auto source = or_discard(fit, [&] { return checked_source(values, ranks); });
   const auto progress = fitting::make_progress(values.flag("quiet"));
@@ -290,8 +318,11 @@ int run_new(const Values& values, Ranks& ranks) {
   fit.start();
   return or_discard(fit, [&] {
     results::save(record, fit.folder().record());
-    const FitOutcome outcome = run_fit({source, values, fit.folder(), *progress, identity(record), false});
+    const FitOutcome outcome = outside.without([&] {
+      return run_fit({source, values, fit.folder(), *progress, identity(record), false});
+    });
     results::complete_record(record, source, outcome.result, seed_of(values));
+    record.seconds += outside.seconds();
     return finish(values, source, fit, record, outcome);
   });
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "magva/error.hpp"
 #include "magva/model.hpp"
 
 namespace magva::stan {
@@ -72,12 +73,27 @@ class StanModel final : public Model {
   std::unique_ptr<State> state_;
 };
 
-/// Opens a library with the data of a JSON file; an empty path for a program without data.
+/// Opens a library with the data of a JSON file; an empty path for a program without data. Errors about the
+/// data name `program`, what the user knows the model by, or else the library.
 std::unique_ptr<StanModel> load_model(const std::filesystem::path& library, const std::filesystem::path& data,
-                                      std::uint32_t seed);
+                                      std::uint32_t seed, const std::filesystem::path& program = {});
 
 /// The unconstrained point that a JSON file of parameter values describes; errors name the file.
 Vector read_start(const StanModel& model, const std::filesystem::path& file);
+
+/// A program that does not compile.
+class CompileError : public DataError {
+ public:
+  /// `output`: of the compiler, line by line; what() has both.
+  CompileError(std::string sentence, std::string output)
+      : DataError(sentence + ":\n" + output), sentence_(std::move(sentence)), output_(std::move(output)) {}
+  const std::string& sentence() const { return sentence_; }
+  const std::string& output() const { return output_; }
+
+ private:
+  std::string sentence_;
+  std::string output_;
+};
 
 struct CompileOptions {
   std::filesystem::path bridgestan;  ///< a BridgeStan folder
@@ -90,8 +106,7 @@ struct CompileOptions {
 CompileOptions compile_options_from_environment();
 
 /// The library of a Stan program: compiled unless the cache holds it already for this content, these
-/// flags and versions. Safe for any file name and for concurrent runs. Throws DataError with the compiler's
-/// message.
+/// flags and versions. Safe for any file name and for concurrent runs. Throws CompileError.
 std::filesystem::path compile(const std::filesystem::path& program, const CompileOptions& options);
 
 /// The library of a model file: `model` itself, or what it compiles to if its name ends in .stan.

@@ -4,7 +4,8 @@ namespace magva {
 
 namespace {
 constexpr const char* kCheckpointKind = "checkpoint";
-constexpr int kCheckpointVersion = 3;  // 1 had the rules' memory in other panels, 2 had no head
+constexpr int kCheckpointVersion =
+    4;  // 1 had the rules' memory in other panels, 2 no head, 3 no standard errors
 }  // namespace
 
 void Checkpoints::save(const Write& write) const {

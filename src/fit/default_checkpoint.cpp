@@ -22,6 +22,12 @@ void visit_fields(Visit& visit, T& candidate) {
   visit(candidate.search);
 }
 
+template <class Visit, io::ConstOrNot<PatternEntries> T>
+void visit_fields(Visit& visit, T& pattern) {
+  visit(pattern.rows);
+  visit(pattern.columns);
+}
+
 template <class Visit, io::ConstOrNot<SearchState> T>
 void visit_fields(Visit& visit, T& search) {
   visit(search.points);
@@ -29,6 +35,7 @@ void visit_fields(Visit& visit, T& search) {
   visit(search.found.candidates);
   visit(search.found.reports);
   visit(search.highest);
+  visit(search.pattern);
 }
 
 template <class Visit, io::ConstOrNot<CurvatureSketch> T>
@@ -38,11 +45,18 @@ void visit_fields(Visit& visit, T& sketch) {
   visit(sketch.directions);
 }
 
+template <class Visit, io::ConstOrNot<RivalContest> T>
+void visit_fields(Visit& visit, T& contest) {
+  visit(contest.elbo);
+  visit(contest.next);
+}
+
 template <class Visit, io::ConstOrNot<CovarianceShape> T>
 void visit_fields(Visit& visit, T& shape) {
   visit(shape.choice.rank);
   visit(shape.choice.path);
   visit(shape.sketch);
+  visit(shape.pattern);
 }
 
 namespace {
@@ -59,15 +73,24 @@ bool all_fit(const std::vector<Candidate>& candidates, std::size_t searches, Ind
                      [&](const Candidate& c) { return fits(c, m) && c.search < searches; });
 }
 
+bool fits(const PatternEntries& pattern, Index m) {
+  const auto inside = [m](Index i) { return i >= 0 && i < m; };
+  return pattern.rows.size() == pattern.columns.size() &&
+         pattern.rows.size() >= static_cast<std::size_t>(m) &&
+         std::all_of(pattern.rows.begin(), pattern.rows.end(), inside) &&
+         std::all_of(pattern.columns.begin(), pattern.columns.end(), inside);
+}
+
 bool fits(const SearchState& search, Index m) {
   return std::all_of(search.points.begin(), search.points.end(),
                      [&](const Vector& point) { return point.size() == m; }) &&
          all_fit(search.found.candidates, search.points.size(), m) &&
-         (!search.highest || fits(*search.highest, m));
+         (!search.highest || fits(*search.highest, m)) && (!search.pattern || fits(*search.pattern, m));
 }
 
 bool fits(const CovarianceShape& shape, Index m) {
   const auto& sketch = shape.sketch;
+  if (shape.pattern && !fits(*shape.pattern, m)) return false;
   return shape.choice.rank >= 0 && shape.choice.rank <= m &&
          (!sketch || (sketch->diagonal.size() == m && sketch->directions.rows() == m &&
                       sketch->directions.cols() == sketch->values.size()));
@@ -91,8 +114,10 @@ void DefaultRun::enter(Stage stage) {
   save_checkpoint();
 }
 
+// A stage that took no time is sooner done again than written to a disk.
 void DefaultRun::save_checkpoint() {
-  if (!control_.stopped()) checkpoints_.save([&](io::ChecksummedWriter& out) { write_checkpoint(out); });
+  if (control_.stopped()) return;
+  checkpoints_.save_when_due(control_.seconds(), [&](io::ChecksummedWriter& out) { write_checkpoint(out); });
 }
 
 void DefaultRun::write_checkpoint(io::ChecksummedWriter& out) const {
@@ -110,6 +135,7 @@ void DefaultRun::write_checkpoint(io::ChecksummedWriter& out) const {
   write_refinement(out, best_);
   out.integer(static_cast<std::int64_t>(rivals_.size()));
   for (const Refinement& rival : rivals_) rival.save(out);
+  put(contest_);
   out.integer(alternatives_ ? 1 : 0);
   if (!alternatives_) return;
   put(alternatives_->elbo);
@@ -134,6 +160,7 @@ void DefaultRun::read_checkpoint(io::ChecksummedReader& in) {
   get(stop_detail_);
   best_ = read_refinement(in, evaluator_);
   for (std::size_t left = in.count(); left > 0; --left) rivals_.push_back(Refinement::read(in, evaluator_));
+  get(contest_);
   if (in.integer() != 0) {
     alternatives_.emplace();
     get(alternatives_->elbo);
@@ -145,7 +172,9 @@ void DefaultRun::read_checkpoint(io::ChecksummedReader& in) {
   const bool whole = stage_ == Stage::kSearch  ? !search_.points.empty()
                      : stage_ == Stage::kStart ? !candidates_.empty()
                                                : best_.has_value() && first_sd_.size() == m;
-  if (!whole || !fits(search_, m) || !all_fit(candidates_, reports_.size(), m) || !fits(shape_, m))
+  const bool contest = !contest_ || contest_->next <= rivals_.size();
+  if (!whole || !contest || !fits(search_, m) || !all_fit(candidates_, reports_.size(), m) ||
+      !fits(shape_, m))
     in.fail("its parts do not fit each other");
   evaluator_.set(counters);
   control_.go_on_from(position);

@@ -23,15 +23,16 @@ constexpr double kToleranceShare = .002;
 /// are compared.
 constexpr int kRaceIterations = 24;
 constexpr Index kRaceDraws = 400;
-/// A candidate within so many nats of the best is refined to the end, for so many iterations at most: it may
-/// be another mode.
+/// A candidate within so many nats of the best, and nats a parameter, is refined to the end, for so many
+/// iterations at most: it may be another mode, and a better one.
 constexpr double kRivalNats = 6;
+constexpr double kRivalShare = .1;
 constexpr int kRivalIterations = 400;
 /// Two Gaussians are different modes where a mean differs by this many sds of both.
 constexpr double kModesApart = 3;
 /// Their masses differ by a factor exp(kModeNats) where the smaller mode is not worth a warning.
 constexpr double kModeNats = 4;
-/// How often a converged fit may move to other factors, and draws by which two of them are compared, the same
+/// How often a converged fit may move to other factors, and draws by which two fits are compared, the same
 /// for both.
 constexpr int kMostAlternatives = 3;
 constexpr Index kAlternativeDraws = 4000;
@@ -104,6 +105,10 @@ void DefaultRun::run_stages() {
   }
   if (stage_ == Stage::kRefinement) {
     refine();
+    enter(Stage::kRivals);
+  }
+  if (stage_ == Stage::kRivals) {
+    refine_rivals();
     enter(Stage::kAlternatives);
   }
   if (stage_ == Stage::kAlternatives) {
@@ -117,7 +122,7 @@ void DefaultRun::find_candidates_and_shape() {
   if (search_.points.empty()) search_.points = first_points();
   candidates_ = search(search_, [&] { save_checkpoint(); });
   control_.enter(Phase::kCurvature);
-  shape_ = choose_shape(evaluator_, candidates_.front(), options_.rank, options_.seed);
+  shape_ = choose_shape(evaluator_, candidates_.front(), options_.rank, search_.pattern, options_.seed);
 }
 
 std::vector<Vector> DefaultRun::first_points() {
@@ -168,8 +173,9 @@ Refinement DefaultRun::compare(std::vector<Refinement> runners, const std::vecto
   } catch (const Stopped&) {  // the best of those that were seen
   }
   const auto best = static_cast<std::size_t>(std::max_element(elbo.begin(), elbo.end()) - elbo.begin());
+  const double near = kRivalNats + kRivalShare * static_cast<double>(model_.dimension());
   for (std::size_t i = 0; i < runners.size(); ++i)
-    if (i != best && elbo[i] > elbo[best] - kRivalNats) rivals_.push_back(std::move(runners[i]));
+    if (i != best && elbo[i] > elbo[best] - near) rivals_.push_back(std::move(runners[i]));
   return std::move(runners[best]);
 }
 
@@ -196,6 +202,48 @@ void DefaultRun::refine() {
        best_->stop_detail());
 }
 
+// A short comparison cannot tell which of two modes has the better Gaussian: the best is the best of those
+// that were refined to the end.
+void DefaultRun::refine_rivals() {
+  if (stopped_ != StopReason::kConverged || rivals_.empty()) return;
+  if (!contest_) contest_ = RivalContest{compared_elbo(*best_), 0};
+  auto& [elbo, next] = *contest_;
+  for (refine(); stopped_ == StopReason::kConverged && next < rivals_.size();) {
+    Refinement& rival = rivals_[next];
+    control_.enter(Phase::kComparison);
+    if (!refine_rival(rival)) {
+      rivals_.erase(rivals_.begin() + static_cast<std::ptrdiff_t>(next));
+      continue;
+    }
+    const double other = compared_elbo(rival);
+    ++next;
+    if (!(other > elbo)) continue;
+    std::swap(*best_, rival);
+    elbo = other;
+    first_sd_ = best_->posterior().sd();
+    control_.enter(Phase::kRefinement);
+    refine();
+  }
+}
+
+// False where it leads to where the best is, or nowhere.
+bool DefaultRun::refine_rival(Refinement& rival) {
+  const Gaussian best = best_->posterior();
+  while (rival.status() == RefinementStatus::kRunning &&
+         rival.iterations() < kRaceIterations + kRivalIterations) {
+    if (rival.iterations() % kWindow == 0 && !different_modes(rival.posterior(), best)) return false;
+    report_iteration(rival);
+    rival.step();
+  }
+  return rival.status() != RefinementStatus::kDiverged && different_modes(rival.posterior(), best);
+}
+
+double DefaultRun::compared_elbo(const Refinement& of) {
+  const ElboEstimate estimate = estimate_elbo(evaluator_, of.posterior(), kAlternativeDraws, options_.seed);
+  control_.poll();  // what only some of the draws say is no comparison
+  return estimate.elbo;
+}
+
 // A posterior without bound shows in sds that grow and grow.
 bool DefaultRun::ran_away(const Gaussian& q) {
   const Vector growth = q.sd().cwiseQuotient(first_sd_);
@@ -210,14 +258,9 @@ bool DefaultRun::ran_away(const Gaussian& q) {
 void DefaultRun::try_other_factors() {
   const Index rank = shape_.choice.rank;
   if (stopped_ != StopReason::kConverged || rank == 0 || rank >= model_.dimension()) return;
-  const auto elbo_of = [&](const Refinement& of) {
-    const ElboEstimate estimate = estimate_elbo(evaluator_, of.posterior(), kAlternativeDraws, options_.seed);
-    control_.poll();  // what only some of the draws say is no comparison
-    return estimate.elbo;
-  };
   if (!alternatives_) {
     control_.enter(Phase::kAlternatives);
-    alternatives_ = Alternatives{elbo_of(*best_), 2 * best_->iterations(), 0, std::nullopt};
+    alternatives_ = Alternatives{compared_elbo(*best_), 2 * best_->iterations(), 0, std::nullopt};
   }
   auto& [elbo, patience, tried, other] = *alternatives_;
   for (; tried < kMostAlternatives; ++tried) {
@@ -227,7 +270,7 @@ void DefaultRun::try_other_factors() {
       report_iteration(*other);
       other->step();
     }
-    const double found = elbo_of(*other);
+    const double found = compared_elbo(*other);
     if (!(found > elbo)) return;
     elbo = found;
     best_ = std::move(*other);
@@ -245,11 +288,7 @@ void DefaultRun::try_other_factors() {
 
 // A start that ended elsewhere with nearly as much mass is another mode, which one Gaussian cannot show.
 void DefaultRun::compare_with_rivals(const Gaussian& best, Assessment& assessment) {
-  for (Refinement& rival : rivals_) {
-    for (int k = 0; k < kRivalIterations && rival.status() == RefinementStatus::kRunning; ++k) {
-      if (!different_modes(rival.posterior(), best)) break;
-      rival.step();
-    }
+  for (const Refinement& rival : rivals_) {
     const Gaussian other = rival.posterior();
     if (rival.status() == RefinementStatus::kDiverged || !different_modes(other, best)) continue;
     const double elbo = estimate_elbo(evaluator_, other, kRaceDraws, options_.seed).elbo;

@@ -12,6 +12,12 @@
 
 namespace magva {
 
+/// Between the best fit and its rivals, each refined to its end.
+struct RivalContest {
+  double elbo = 0;       ///< of the best so far
+  std::size_t next = 0;  ///< of the rivals
+};
+
 class DefaultRun {
  public:
   DefaultRun(const Model& model, const FitOptions& options, const std::vector<Observer>& observers);
@@ -29,6 +35,10 @@ class DefaultRun {
   Refinement start_refinement(const std::vector<Candidate>& candidates);
   Refinement compare(std::vector<Refinement> runners, const std::vector<Candidate>& candidates);
   void refine();
+  /// Refines the rivals to their end; one that is better than the best takes its place.
+  void refine_rivals();
+  bool refine_rival(Refinement& rival);
+  double compared_elbo(const Refinement& of);
   /// Refines from other factors, where there are any to try, and keeps the best.
   void try_other_factors();
   /// Reports an iteration that is about to begin. What it begins with is saved when that is due, and when the
@@ -42,7 +52,7 @@ class DefaultRun {
 
   // default_checkpoint.cpp
   /// What has been done: a fit that is resumed goes on with this stage.
-  enum class Stage { kSearch, kStart, kRefinement, kAlternatives, kAssessment };
+  enum class Stage { kSearch, kStart, kRefinement, kRivals, kAlternatives, kAssessment };
   void enter(Stage stage);
   void save_checkpoint();
   void write_checkpoint(io::ChecksummedWriter& out) const;
@@ -77,6 +87,7 @@ class DefaultRun {
   std::optional<Candidate> candidate_;  // the best, before there is a refinement
   std::optional<Refinement> best_;
   std::vector<Refinement> rivals_;  // of the best, which may be at other modes
+  std::optional<RivalContest> contest_;
   Vector first_sd_;
   /// Refinements from other factors.
   struct Alternatives {

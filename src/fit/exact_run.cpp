@@ -50,7 +50,7 @@ std::vector<Candidate> DefaultRun::exact_candidates(ExactElbo& elbo, const std::
     const bool one_start = m > kDenseDimension && elbo.expected().log_concave();
     search_.points = one_start ? std::vector<Vector>{points.front()} : points;
     auto found = search(search_);
-    shape_ = choose_shape(evaluator_, found.front(), options_.rank, options_.seed);
+    shape_ = choose_shape(evaluator_, found.front(), options_.rank, search_.pattern, options_.seed);
     return found;
   }
   const bool full_rank = options_.rank ? *options_.rank >= m : m <= kFullRankDimension;
@@ -67,7 +67,7 @@ std::vector<Candidate> DefaultRun::exact_candidates(ExactElbo& elbo, const std::
                       std::move(mode.curvature),
                       mode.converged,
                       0};
-  shape_ = choose_shape(evaluator_, candidate, options_.rank, options_.seed);
+  shape_ = choose_shape(evaluator_, candidate, options_.rank, std::nullopt, options_.seed);
   return {std::move(candidate)};
 }
 

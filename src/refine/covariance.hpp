@@ -12,10 +12,12 @@
 namespace magva {
 
 class ExpectedCurvature;
+class HessianPattern;
 class LowRankCovariance;
 
 /// A direction, the differential of the ELBO, or coordinates. Low rank: those of W and log(residual sd). Full
-/// rank: the symmetric X of d Sigma = R X R', with no scales.
+/// rank: the symmetric X of d Sigma = R X R', with no scales. Sparse precision: its entries; beside a
+/// differential, as scales, the direction that it gives.
 struct CovarianceTangent {
   Matrix factors;
   Vector scales;
@@ -31,6 +33,7 @@ struct PairBatch {
   Matrix precision_times_delta;  ///< Sigma^-1 delta; full rank: the noise itself
   Matrix half_difference;        ///< of the two gradients of a pair
   Matrix pair_mean;              ///< of the two gradients
+  Matrix curvature;              ///< sparse precision: mean of the two -Hessians, at the pattern's entries
   Index pairs() const { return noise.cols(); }
 };
 
@@ -74,6 +77,10 @@ class Covariance {
   virtual void save(io::ChecksummedWriter& out) const = 0;
   /// This, where it is low rank plus diagonal.
   virtual const LowRankCovariance* low_rank() const { return nullptr; }
+  /// The Hessian's pattern, where differentials are by Hessians, and then the conditional sds of the
+  /// coordinates.
+  virtual const HessianPattern* pattern() const { return nullptr; }
+  virtual Vector conditional_sd() const { return {}; }
 };
 
 /// Largest relative change of a variance, or change of its logarithm, in one step.
@@ -87,7 +94,8 @@ std::unique_ptr<Covariance> make_low_rank(Matrix factors, ConstVectorRef residua
 /// What save() wrote.
 std::unique_ptr<Covariance> read_covariance(io::ChecksummedReader& in, Workers& workers);
 std::unique_ptr<Covariance> read_full_rank(io::ChecksummedReader& in);
+std::unique_ptr<Covariance> read_sparse_precision(io::ChecksummedReader& in);
 /// What a saved covariance begins with.
-enum class SavedCovariance { kLowRank, kFullRank };
+enum class SavedCovariance { kLowRank, kFullRank, kSparsePrecision };
 
 }  // namespace magva

@@ -98,7 +98,9 @@ LowRankCovariance LowRankCovariance::read(io::ChecksummedReader& in, Workers& wo
 }
 
 std::unique_ptr<Covariance> read_covariance(io::ChecksummedReader& in, Workers& workers) {
-  if (in.integer() == static_cast<std::int64_t>(SavedCovariance::kFullRank)) return read_full_rank(in);
+  const std::int64_t kind = in.integer();
+  if (kind == static_cast<std::int64_t>(SavedCovariance::kFullRank)) return read_full_rank(in);
+  if (kind == static_cast<std::int64_t>(SavedCovariance::kSparsePrecision)) return read_sparse_precision(in);
   return std::make_unique<LowRankCovariance>(LowRankCovariance::read(in, workers));
 }
 

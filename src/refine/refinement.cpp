@@ -7,27 +7,35 @@
 #include "core/noise.hpp"
 #include "refine/refinement_state.hpp"
 #include "search/curvature.hpp"
+#include "sparse/hessian_pattern.hpp"
 
 namespace magva {
 
 namespace {
 
-/// Antithetic pairs in the first batches: between these, about a quarter of m.
+/// Antithetic pairs in the first batches: between these, about a quarter of m. Where m is large and the
+/// covariance has full rank it is a quarter of m: steps that cost m^3 must be few, and fewer pairs say
+/// nothing of m^2 numbers.
 constexpr Index kFewestPairs = 8;
 constexpr Index kFirstPairs = 16;
+constexpr Index kLargeFullRank = 128;
 /// Most pairs in a batch, and most numbers in one of a batch's matrices: 128 MiB.
 constexpr Index kMostPairs = 4096;
 constexpr Index kMostBatchNumbers = 1 << 24;
-/// An iterate has collapsed where its ELBO has fallen below the best by kCollapseNats, this share of the
-/// best's size, and this many nats a parameter: it is rolled back, at most kMostReturns times, with
-/// kReturnPairs the pairs.
+/// An iterate has collapsed where its ELBO has fallen below the best by kCollapseNats, this many nats a
+/// parameter, and so many standard errors of the difference: it is rolled back, at most kMostReturns times,
+/// with kReturnPairs the pairs.
 constexpr double kCollapseNats = 20;
-constexpr double kCollapseShare = .5;
+constexpr double kCollapseShare = .1;
+constexpr double kCollapseErrors = 8;
 constexpr int kMostReturns = 6;
 constexpr Index kReturnPairs = 2;
 /// Largest squared length / 2 of a step of the mean: nats, or nats a parameter, whichever is more.
 constexpr double kLargestStepNats = .5;
 constexpr double kLargestStepShare = .1;
+/// What is left of a step that leads down, and the share of it that is taken in any case.
+constexpr double kStepCut = .3;
+constexpr double kShortestStep = .02;
 /// Windows at a stationary point, with one batch size, that make an epoch; its iterates are averaged.
 constexpr int kEpochWindows = 3;
 /// A fit that has not converged returns an average of recent iterates, of at most this share of all pairs.
@@ -36,10 +44,16 @@ constexpr double kRecentShare = .15;
 /// shrink.
 constexpr double kTooManyRejected = .5;
 constexpr double kShrink = .7;
+/// Differences along a coordinate that give a sparse Hessian, in conditional sds.
+constexpr double kCurvatureDifference = .03;
 /// A signal below this share of the tolerance counts as none.
 constexpr double kQuietShare = .1;
 
-Index first_pairs(Index m) { return std::clamp<Index>(m / 4, kFewestPairs, kFirstPairs); }
+Index first_pairs(const Covariance& covariance, Index m) {
+  if (covariance.pattern() != nullptr) return kFewestPairs;
+  if (covariance.low_rank() == nullptr && m > kLargeFullRank) return m / 4;
+  return std::clamp<Index>(m / 4, kFewestPairs, kFirstPairs);
+}
 
 // Columns of `from` whose flag is set, in place.
 void keep(Matrix& from, const std::vector<Index>& kept) {
@@ -67,7 +81,7 @@ Refinement::State::State(Evaluator& evaluator_, GaussianStart start, std::uint64
       sketching(covariance->low_rank() != nullptr && curvature == nullptr && mean.size() > kDenseDimension),
       seed(seed_),
       tolerance(tolerance_),
-      pairs(first_pairs(mean.size())),
+      pairs(first_pairs(*covariance, mean.size())),
       elbo(std::numeric_limits<double>::quiet_NaN()) {}
 
 // False where too few pairs could be evaluated; the covariance has then shrunk.
@@ -84,12 +98,10 @@ bool Refinement::State::draw_batch() {
   Vector log_density(2 * pairs);
   evaluator.evaluate(theta, log_density, gradient);
   std::vector<Index> kept;
-  double sum = 0;
-  for (Index s = 0; s < pairs; ++s) {
-    if (!std::isfinite(log_density(s)) || !std::isfinite(log_density(pairs + s))) continue;
-    kept.push_back(s);
-    sum += .5 * (log_density(s) + log_density(pairs + s));
-  }
+  const Vector pair_mean = .5 * (log_density.head(pairs) + log_density.tail(pairs));
+  batch.curvature = pair_curvatures();
+  for (Index s = 0; s < pairs; ++s)
+    if (std::isfinite(pair_mean(s)) && batch.curvature.col(s).allFinite()) kept.push_back(s);
   if (static_cast<double>(kept.size()) < std::max(2., (1 - kTooManyRejected) * static_cast<double>(pairs))) {
     covariance->scale(kShrink);
     return false;
@@ -97,11 +109,26 @@ bool Refinement::State::draw_batch() {
   batch.half_difference = .5 * (gradient.leftCols(pairs) - gradient.rightCols(pairs));
   batch.pair_mean = .5 * (gradient.leftCols(pairs) + gradient.rightCols(pairs));
   for (Matrix* part : {&batch.noise, &batch.deviation, &batch.precision_times_delta, &batch.half_difference,
-                       &batch.pair_mean})
+                       &batch.pair_mean, &batch.curvature})
     keep(*part, kept);
-  elbo = sum / static_cast<double>(kept.size()) +
+  pair_log_density = pair_mean(kept);
+  const auto count = static_cast<double>(kept.size());
+  elbo_se =
+      std::sqrt((pair_log_density.array() - pair_log_density.mean()).square().sum() / (count - 1) / count);
+  elbo = pair_log_density.mean() +
          .5 * (covariance->log_determinant() + static_cast<double>(m) * (std::log(2 * std::numbers::pi) + 1));
   return true;
+}
+
+// Differences in opposite directions at the two points of a pair: their bias cancels to first order.
+Matrix Refinement::State::pair_curvatures() {
+  const HessianPattern* pattern = covariance->pattern();
+  if (pattern == nullptr) return Matrix(0, pairs);
+  std::vector<double> sign(static_cast<std::size_t>(2 * pairs), 1);
+  std::fill(sign.begin() + pairs, sign.end(), -1);
+  const Matrix all = pattern->curvature(evaluator, theta, gradient,
+                                        kCurvatureDifference * covariance->conditional_sd(), sign);
+  return .5 * (all.leftCols(pairs) + all.rightCols(pairs));
 }
 
 Index Refinement::State::most_pairs() const {
@@ -151,9 +178,41 @@ void Refinement::State::take_step() {
   if (curvature) curvature->learn(batch);
   const double step = mean_control.step();
   const double limit = std::max(kLargestStepNats, kLargestStepShare * static_cast<double>(mean.size()));
-  mean +=
-      step * std::min(1., std::sqrt(limit / std::max(step * step * mean_total, 1e-300))) * direction_of_mean;
-  covariance->move(direction, covariance_control.step());
+  move(step * std::min(1., std::sqrt(limit / std::max(step * step * mean_total, 1e-300))) * direction_of_mean,
+       direction, covariance_control.step());
+}
+
+// Where m is large and the covariance has full rank, a step that the same draws show to lead down is cut: its
+// error is of second order, and m^2 of them add up.
+void Refinement::State::move(const Vector& mean_change, const CovarianceTangent& direction, double step) {
+  const bool checked =
+      covariance->low_rank() == nullptr && mean.size() > kLargeFullRank && quiet_windows == 0;
+  const Vector from = mean;
+  const auto before = checked ? covariance->clone() : nullptr;
+  for (double share = 1;; share *= kStepCut) {
+    mean = from + share * mean_change;
+    covariance->move(direction, share * step);
+    if (!checked || share < kShortestStep || !leads_down(before->log_determinant())) return;
+    covariance = before->clone();
+  }
+}
+
+bool Refinement::State::leads_down(double log_determinant_before) {
+  const Index count = batch.pairs();
+  PairBatch again;
+  again.noise = batch.noise;
+  covariance->draw(again);
+  Matrix points(mean.size(), 2 * count);
+  points.leftCols(count) = again.deviation.colwise() + mean;
+  points.rightCols(count) = (-again.deviation).colwise() + mean;
+  Vector log_density(points.cols());
+  Matrix gradients(points.rows(), points.cols());
+  evaluator.evaluate(points, log_density, gradients);
+  const Vector change = .5 * (log_density.head(count) + log_density.tail(count)) - pair_log_density;
+  if (!change.allFinite()) return true;
+  const auto n = static_cast<double>(count);
+  const double se = std::sqrt((change.array() - change.mean()).square().sum() / (n - 1) / n);
+  return change.mean() + .5 * (covariance->log_determinant() - log_determinant_before) < -se;
 }
 
 // With steps rho an average over n iterations has noise/n of the noise, and is n/2 iterations, or about n rho
@@ -193,10 +252,16 @@ void Refinement::State::end_window() {
     restart_epoch();
     const bool signal_dominated = mean_control.signal_dominated() && covariance_control.signal_dominated();
     if (noise_dominated) pairs = std::min(2 * pairs, most_pairs());
-    if (signal_dominated) pairs = std::max(pairs / 2, first_pairs(mean.size()));
+    if (signal_dominated) pairs = std::max(pairs / 2, first_pairs(*covariance, mean.size()));
     return;
   }
   if (++quiet_windows >= kEpochWindows) end_epoch();
+}
+
+bool Refinement::State::collapsed() const {
+  if (!best_covariance) return false;
+  return best_elbo - elbo > std::max({kCollapseNats, kCollapseShare * static_cast<double>(mean.size()),
+                                      kCollapseErrors * std::hypot(elbo_se, best_elbo_se)});
 }
 
 // Far from a Gaussian posterior a few unlucky batches can throw the covariance off, and worse draws then give
@@ -204,13 +269,16 @@ void Refinement::State::end_window() {
 bool Refinement::State::rolled_back() {
   if (elbo > best_elbo) {
     best_elbo = elbo;
+    best_elbo_se = elbo_se;
     best_mean = mean;
     best_covariance = covariance->clone();
     return false;
   }
-  const double fall = std::max({kCollapseNats, kCollapseShare * static_cast<double>(mean.size()),
-                                kCollapseShare * std::abs(best_elbo)});
-  if (best_elbo - elbo < fall || returns == kMostReturns) return false;
+  return collapsed() && return_to_best();
+}
+
+bool Refinement::State::return_to_best() {
+  if (!best_covariance || returns == kMostReturns) return false;
   ++returns;
   mean = best_mean;
   covariance = best_covariance->clone();
@@ -234,7 +302,8 @@ void Refinement::step() {
     if (static_cast<int>(s.mean_window.size()) == kWindow) s.end_window();
   }
   ++s.iteration;
-  if (!s.mean.allFinite() || !std::isfinite(s.covariance->log_determinant())) {
+  const bool finite = s.mean.allFinite() && std::isfinite(s.covariance->log_determinant());
+  if (!finite && !s.return_to_best()) {
     s.status = RefinementStatus::kDiverged;
     s.stop_detail = "the mean or the covariance stopped being finite";
   }
@@ -255,6 +324,9 @@ Index Refinement::pairs() const { return state_->pairs; }
 
 Gaussian Refinement::posterior() const {
   const State& s = *state_;
+  const bool lost = s.status == RefinementStatus::kDiverged && s.best_covariance != nullptr;
+  if (lost || (s.status == RefinementStatus::kRunning && s.collapsed()))
+    return s.best_covariance->gaussian(s.best_mean);
   const IterateAverage& best = s.status == RefinementStatus::kConverged ? s.average : s.recent;
   const auto covariance = best.count > 0 ? s.at(best.value) : nullptr;
   return covariance ? covariance->gaussian(best.value.mean) : s.covariance->gaussian(s.mean);

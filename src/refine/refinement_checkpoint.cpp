@@ -1,6 +1,7 @@
 // A refinement in a checkpoint: all that one iteration leaves to the next.
 #include "posterior/save.hpp"
 #include "refine/refinement_state.hpp"
+#include "sparse/hessian_pattern.hpp"
 
 namespace magva {
 
@@ -50,9 +51,11 @@ void visit_values(Visit visit, State& s) {
   visit(s.previous);
   visit(s.previous_floor);
   visit(s.best_elbo);
+  visit(s.best_elbo_se);
   visit(s.best_mean);
   visit(s.returns);
   visit(s.elbo);
+  visit(s.elbo_se);
   visit(s.status);
   visit(s.stop_detail);
   visit(s.last_mean_step);
@@ -74,7 +77,10 @@ bool fits(const CovarianceTangent& tangent, const CovarianceTangent& like) {
 bool Refinement::State::consistent() const {
   const Index m = mean.size();
   const CovarianceTangent here = covariance->coordinates(nullptr);
-  if (here.factors.rows() != m || !fits(best_mean, m) || !fits(last_mean_step, m)) return false;
+  const Index rows = covariance->pattern() != nullptr ? covariance->pattern()->entries() : m;
+  if (here.factors.rows() != rows || covariance->times(mean).size() != m || !fits(best_mean, m) ||
+      !fits(last_mean_step, m))
+    return false;
   if (best_covariance && !fits(best_covariance->coordinates(nullptr), here)) return false;
   if (curvature && (covariance->low_rank() == nullptr || curvature->dimension() != m)) return false;
   for (const Iterate* iterate : {&average.value, &recent.value, &previous})

@@ -46,12 +46,17 @@ struct Refinement::State {
   /// Whether all parts have the sizes that they must have.
   bool consistent() const;
   bool draw_batch();
+  /// Of the batch's pairs, where the covariance has a pattern.
+  Matrix pair_curvatures();
   /// Sketches the expected curvature where there is none yet, or an old one, and m is too large for a dense
   /// one.
   void sketch_curvature();
   bool sketch_due() const;
   Index most_pairs() const;
   void take_step();
+  /// Mean and covariance, as far as the draws of the batch say that it leads up.
+  void move(const Vector& mean_change, const CovarianceTangent& direction, double step);
+  bool leads_down(double log_determinant_before);
   Vector mean_step(ConstVectorRef gradient) const;
   Vector longest_mean_step(ConstVectorRef gradient) const;
   CovarianceTangent natural_gradient(const CovarianceTangent& differential) const {
@@ -64,9 +69,13 @@ struct Refinement::State {
   void restart_epoch();
   void end_window();
   void end_epoch();
+  /// Whether the last batch's ELBO has fallen from the best one by more than noise explains.
+  bool collapsed() const;
   /// Keeps the best iterate; true where the present one has fallen so far below it that it has gone back
   /// there.
   bool rolled_back();
+  /// Goes on from the best iterate with more draws; false where there is none, or it has done so too often.
+  bool return_to_best();
   /// ELBO differences to `base` of points ahead on the way from `from` to `base`; moves there where it is
   /// better.
   bool probe_ahead(const Iterate& from, const Iterate& base);
@@ -102,15 +111,18 @@ struct Refinement::State {
   Iterate previous;       // the last epoch's average; empty before the first
   double previous_floor = 0;
   double best_elbo = -std::numeric_limits<double>::infinity();  // of a batch
+  double best_elbo_se = 0;
   Vector best_mean;
   std::unique_ptr<Covariance> best_covariance;
   int returns = 0;
-  double elbo;
+  double elbo;  // of the last batch
+  double elbo_se = 0;
   RefinementStatus status = RefinementStatus::kRunning;
   std::string stop_detail;
 
   PairBatch batch;
-  Matrix theta, gradient;  // of a batch
+  Matrix theta, gradient;   // of a batch
+  Vector pair_log_density;  // mean of the two of each pair
   Vector last_mean_step;
   CovarianceTangent last_direction;
 };

@@ -6,6 +6,7 @@
 #include "core/elbo.hpp"
 #include "core/noise.hpp"
 #include "search/quadratic_fit.hpp"
+#include "sparse/sparse_precision.hpp"
 
 namespace magva {
 
@@ -21,6 +22,11 @@ constexpr double kRandomFactor = .1;
 /// wide the posterior is.
 constexpr double kStartScales[] = {1, .5, .25, .1, .03};
 constexpr Index kStartScaleDraws = 16;
+/// A gain over mean-field, in nats, below which there are no correlations.
+constexpr double kNoCorrelation = .01;
+/// Shares of its diagonal, the first that suffices, that are added to a curvature that is not positive
+/// definite.
+constexpr double kDampings[] = {0, 1e-6, 1e-4, 1e-2, .1, 1, 10, 100, 1e4, 1e6};
 
 Matrix random_start(Index m, Index columns, std::uint64_t seed) {
   Matrix out(m, columns);
@@ -41,6 +47,53 @@ GaussianStart from_curvature(Evaluator& evaluator, const Vector& mean, const Mat
   QuadraticFit fit = QuadraticFitter(curvature, evaluator.control()).best(rank);
   return {mean, make_low_rank(std::move(fit.factors), fit.residual_sd, evaluator.workers()),
           make_dense_curvature(curvature)};
+}
+
+Vector pattern_curvature(Evaluator& evaluator, const Candidate& candidate, const HessianPattern& pattern) {
+  const auto& [rows, columns] = pattern.places();
+  if (!candidate.curvature) {
+    const Vector length = kFirstDifference * candidate.centre.theta.cwiseAbs().cwiseMax(1);
+    return pattern.curvature(evaluator, candidate.centre.theta, candidate.centre.gradient, length, {1})
+        .col(0);
+  }
+  Vector values(pattern.entries());
+  for (Index k = 0; k < values.size(); ++k)
+    values(k) =
+        (*candidate.curvature)(rows[static_cast<std::size_t>(k)], columns[static_cast<std::size_t>(k)]);
+  return values;
+}
+
+/// The Gaussian with the curvature of a pattern, made positive definite; null where it is not finite.
+std::unique_ptr<Covariance> positive_sparse_precision(std::shared_ptr<const HessianPattern> pattern,
+                                                      const Vector& curvature) {
+  if (!curvature.allFinite()) return nullptr;
+  const Vector diagonal = pattern->diagonal(curvature);
+  const Vector size = diagonal.cwiseAbs().cwiseMax(1e-12 * diagonal.cwiseAbs().maxCoeff() + 1e-300);
+  const auto& [rows, columns] = pattern->places();
+  for (const double share : kDampings) {
+    Vector values = curvature;
+    for (Index k = 0; k < values.size(); ++k) {
+      const Index i = rows[static_cast<std::size_t>(k)];
+      if (i == columns[static_cast<std::size_t>(k)])
+        values(k) = (share > 0 ? size(i) : diagonal(i)) + share * size(i);
+    }
+    if (auto covariance = make_sparse_precision(pattern, std::move(values))) return covariance;
+  }
+  return nullptr;
+}
+
+/// Full rank, which a sparse Hessian makes cheap; unset where its curvature is not finite, or shows no
+/// correlations.
+std::optional<CovarianceShape> sparse_shape(Evaluator& evaluator, const Candidate& candidate,
+                                            const PatternEntries& entries) {
+  const Index m = evaluator.dimension();
+  const auto pattern = std::make_shared<const HessianPattern>(m, entries);
+  const auto covariance =
+      positive_sparse_precision(pattern, pattern_curvature(evaluator, candidate, *pattern));
+  if (!covariance) return std::nullopt;
+  const double gain = .5 * covariance->log_determinant() - covariance->conditional_sd().array().log().sum();
+  if (gain < kNoCorrelation) return std::nullopt;
+  return CovarianceShape{{m, {{0, 0.}, {m, gain}}}, std::nullopt, entries};
 }
 
 GaussianStart from_sketch(Evaluator& evaluator, const Vector& mean, const CurvatureSketch& sketch, Index rank,
@@ -78,9 +131,11 @@ void fit_scale(Evaluator& evaluator, const GaussianStart& start, std::uint64_t s
 }  // namespace
 
 CovarianceShape choose_shape(Evaluator& evaluator, const Candidate& candidate, std::optional<Index> rank,
-                             std::uint64_t seed) {
+                             const std::optional<PatternEntries>& pattern, std::uint64_t seed) {
   const Index m = evaluator.dimension();
-  CovarianceShape shape{{m <= kFullRankDimension ? m : 0, {}}, std::nullopt};
+  if (pattern && rank.value_or(m) >= m)
+    if (auto sparse = sparse_shape(evaluator, candidate, *pattern)) return *std::move(sparse);
+  CovarianceShape shape{{m <= kFullRankDimension ? m : 0, {}}, std::nullopt, std::nullopt};
   if (m > kDenseDimension) {
     const Index most = std::min(rank.value_or(kFirstSketched), kMostSketched);
     shape.sketch = sketch_curvature(evaluator, candidate.centre, most, seed);
@@ -100,6 +155,12 @@ GaussianStart quadratic_start(Evaluator& evaluator, const Candidate& candidate, 
                               std::uint64_t seed) {
   const Vector& mean = candidate.centre.theta;
   const Index rank = shape.choice.rank;
+  if (shape.pattern) {
+    auto pattern = std::make_shared<const HessianPattern>(mean.size(), *shape.pattern);
+    const Vector curvature = pattern_curvature(evaluator, candidate, *pattern);
+    if (auto covariance = positive_sparse_precision(std::move(pattern), curvature))
+      return {mean, std::move(covariance), nullptr};
+  }
   if (candidate.curvature) return from_curvature(evaluator, mean, *candidate.curvature, rank);
   if (shape.sketch) return from_sketch(evaluator, mean, *shape.sketch, rank, seed);
   return without_curvature(evaluator, mean, rank, seed);

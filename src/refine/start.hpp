@@ -6,6 +6,7 @@
 #include "search/curvature.hpp"
 #include "search/rank_choice.hpp"
 #include "search/starts.hpp"
+#include "sparse/hessian_pattern.hpp"
 
 namespace magva {
 
@@ -17,11 +18,12 @@ inline constexpr double kBlindSd = .1;
 struct CovarianceShape {
   RankChoice choice;
   std::optional<CurvatureSketch> sketch;  ///< where m is too large for a dense curvature
+  std::optional<PatternEntries> pattern;  ///< of the Hessian, where the rank is full and it is sparse
 };
 
-/// `rank`: as asked for; unset: as many as pay.
+/// `rank`: as asked for; unset: as many as pay. `pattern`: of the Hessian, where it is sparse.
 CovarianceShape choose_shape(Evaluator& evaluator, const Candidate& candidate, std::optional<Index> rank,
-                             std::uint64_t seed);
+                             const std::optional<PatternEntries>& pattern, std::uint64_t seed);
 
 /// The best Gaussian for the quadratic at a candidate.
 GaussianStart quadratic_start(Evaluator& evaluator, const Candidate& candidate, const CovarianceShape& shape,

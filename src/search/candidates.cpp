@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "search/curvature.hpp"
+#include "search/rank_choice.hpp"
 
 namespace magva {
 
@@ -16,13 +17,19 @@ constexpr int kRoughModeIterations = 100;
 constexpr double kHopelessNats = 10;
 /// Largest m for which the way to a mode that was found is searched, too, for a better start.
 constexpr Index kPathDimension = 40;
+/// Largest m for which the Hessian's pattern is sought, and the scale of the moves that find it.
+constexpr Index kSparseDimension = 4000;
+constexpr double kPatternScale = .1;
 /// Most candidates that are refined side by side.
 constexpr std::size_t kMostCandidates = 5;
 
 class CandidateSearch {
  public:
   CandidateSearch(Evaluator& evaluator, SearchState& state, std::uint64_t seed)
-      : evaluator_(evaluator), state_(state), seed_(seed), found_(state.found), highest_(state.highest) {}
+      : evaluator_(evaluator), state_(state), seed_(seed), found_(state.found), highest_(state.highest) {
+    if (state.pattern)
+      pattern_ = std::make_shared<const HessianPattern>(evaluator.dimension(), *state.pattern);
+  }
 
   SearchResult run(const std::function<void()>& after_start) {
     const auto& points = state_.points;
@@ -55,7 +62,17 @@ class CandidateSearch {
     found_.reports.push_back(
         {search.end.log_density, search.converged, std::numeric_limits<double>::quiet_NaN()});
     if (Control* control = evaluator_.control()) control->enter(Phase::kCurvature);
+    if (index == 0) find_pattern(search.end.theta);
     add(search, index);
+  }
+
+  // A regression that knows its expectations has a dense Hessian, and where m is small that costs little.
+  void find_pattern(ConstVectorRef at) {
+    const Index m = evaluator_.dimension();
+    if (m <= kFullRankDimension || m > kSparseDimension || evaluator_.model().expectations() != nullptr)
+      return;
+    pattern_ = find_hessian_pattern(evaluator_, at, kPatternScale * at.cwiseAbs().cwiseMax(1), seed_);
+    if (pattern_) state_.pattern = pattern_->places();
   }
 
   // The curvature of a mode found before makes later searches short.
@@ -78,13 +95,13 @@ class CandidateSearch {
     const bool have_mode = best != found_.candidates.end();
     if (have_mode && search.end.log_density < best->centre.log_density - hopeless_nats()) return;
     if (known(end)) return;
-    auto mode = polish_mode(evaluator_, search.end);
+    auto mode = polish_mode(evaluator_, search.end, pattern_.get());
     const bool useful = mode && mode->is_mode;
     if (useful && known(*mode)) return;
     if (!useful && have_mode) return;
     // A density without a maximum, or one whose maximum is a spike, has its mass elsewhere: on the way.
     if (!useful || (evaluator_.dimension() <= kPathDimension && index == 0)) {
-      auto point = best_on_path(evaluator_, search, seed_);
+      auto point = best_on_path(evaluator_, search, seed_, pattern_.get());
       if (point)
         keep(std::move(*point), index);
       else if (mode && !useful)
@@ -140,6 +157,7 @@ class CandidateSearch {
   std::uint64_t seed_;
   SearchResult& found_;
   std::optional<PathPoint>& highest_;
+  std::shared_ptr<const HessianPattern> pattern_;  // null where it is dense, or not known
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "magva/fit.hpp"
 #include "search/starts.hpp"
+#include "sparse/hessian_pattern.hpp"
 
 namespace magva {
 
@@ -20,6 +21,7 @@ struct SearchState {
   std::size_t next = 0;        ///< of the points
   SearchResult found;
   std::optional<PathPoint> highest;
+  std::optional<PatternEntries> pattern;  ///< of the Hessian, where it is sparse
 };
 
 /// Searches from each point, finishes modes with the dense curvature where m allows one, and drops what leads

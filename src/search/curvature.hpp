@@ -4,6 +4,7 @@
 
 #include "core/evaluator.hpp"
 #include "search/mode_search.hpp"
+#include "sparse/hessian_pattern.hpp"
 
 namespace magva {
 
@@ -13,8 +14,10 @@ inline constexpr Index kDenseDimension = 2000;
 inline constexpr double kFirstDifference = 1e-4;
 
 /// -Hessian of the log density, dense and symmetric. Steps adapt to each coordinate's own scale, so that
-/// scales may be many powers of ten apart. Nothing where the gradients around the point are not finite.
-std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at);
+/// scales may be many powers of ten apart. Nothing where the gradients around the point are not finite. With
+/// a pattern, where there is one, by a few differences instead of m.
+std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at,
+                                      const HessianPattern* pattern = nullptr);
 
 /// The nearest curvature of a proper Gaussian: in coordinates with a unit diagonal, negative eigenvalues
 /// change their sign and those below a floor are raised to it.

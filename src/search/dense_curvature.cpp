@@ -60,12 +60,46 @@ bool difference_columns(Evaluator& evaluator, const PathPoint& at, const std::ve
   return true;
 }
 
+/// Whether a difference was neither too small nor too large for the curvature that it found; else the next
+/// one.
+bool right_difference(double curvature, double& h) {
+  const double relative = h * std::sqrt(std::abs(curvature));  // in conditional sds
+  if (relative >= kSmallestDifference && relative <= kLargestDifference) return true;
+  h = std::clamp(kIdealDifference / std::sqrt(std::abs(curvature)), 1e-6 * h, 1e3 * h);
+  return false;
+}
+
+// Central differences, a pair of gradients for each colour.
+std::optional<Matrix> coloured_curvature(Evaluator& evaluator, const PathPoint& at,
+                                         const HessianPattern& pattern) {
+  const Index m = at.theta.size();
+  Vector h = kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
+  Vector values;
+  for (int pass = 0; pass < kDifferencePasses; ++pass) {
+    values = pattern.curvature(evaluator, at.theta.replicate(1, 2), at.gradient.replicate(1, 2), h, {1, -1})
+                 .rowwise()
+                 .mean();
+    if (!values.allFinite()) {
+      h *= .01;
+      continue;
+    }
+    const Vector diagonal = pattern.diagonal(values);
+    bool done = true;
+    for (Index i = 0; i < m; ++i) done = right_difference(diagonal(i), h(i)) && done;
+    if (done) break;
+  }
+  if (!values.allFinite()) return std::nullopt;
+  return pattern.dense(values);
+}
+
 }  // namespace
 
-std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at) {
+std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at,
+                                      const HessianPattern* pattern) {
   const Index m = at.theta.size();
   if (const ExpectedLogDensity* expected = evaluator.model().expectations())
     if (auto exact = curvature_at(*expected, at.theta, evaluator.workers())) return exact;
+  if (pattern != nullptr) return coloured_curvature(evaluator, at, *pattern);
   Vector h = kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
   Matrix curvature(m, m);
   std::vector<Index> which;
@@ -76,13 +110,8 @@ std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at)
       continue;
     }
     std::vector<Index> again;
-    for (const Index i : which) {
-      const double relative = h(i) * std::sqrt(std::abs(curvature(i, i)));  // in conditional sds
-      if (relative >= kSmallestDifference && relative <= kLargestDifference) continue;
-      const double wanted = kIdealDifference / std::sqrt(std::abs(curvature(i, i)));
-      h(i) = std::clamp(wanted, 1e-6 * h(i), 1e3 * h(i));
-      again.push_back(i);
-    }
+    for (const Index i : which)
+      if (!right_difference(curvature(i, i), h(i))) again.push_back(i);
     which = std::move(again);
   }
   if (!curvature.allFinite()) return std::nullopt;

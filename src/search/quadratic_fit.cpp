@@ -109,6 +109,12 @@ double QuadraticFitter::full_rank_value() const {
   return -.5 * static_cast<double>(precision_.rows()) - cholesky_.diagonal().array().log().sum();
 }
 
+Vector QuadraticFitter::full_rank_sd() const {
+  const Index m = precision_.rows();
+  const Matrix inverse = cholesky_.triangularView<Eigen::Lower>().solve(Matrix::Identity(m, m));
+  return inverse.colwise().norm().transpose();
+}
+
 QuadraticFit QuadraticFitter::mean_field() const {
   const Index m = precision_.rows();
   return {Matrix(m, 0), conditional_sd_, -.5 * static_cast<double>(m) + conditional_sd_.array().log().sum()};
@@ -172,8 +178,7 @@ void QuadraticFitter::improve(QuadraticFit& best, Index rank, Index starts) cons
     if (other.value > best.value) best = std::move(other);
   };
   if (starts > 2) {
-    const Matrix inverse = cholesky_.triangularView<Eigen::Lower>().solve(Matrix::Identity(m, m));
-    const Vector marginal_sd = inverse.colwise().norm().transpose();
+    const Vector marginal_sd = full_rank_sd();
     const Vector between = marginal_sd.cwiseProduct(conditional_sd_).cwiseSqrt();
     for (const Vector& sd : {marginal_sd, between}) try_from(eigenvectors(sd, rank), sd);
   }

@@ -34,6 +34,8 @@ class QuadraticFitter {
   Matrix eigenvectors(ConstVectorRef residual_sd, Index rank) const;
   /// The value of the unrestricted optimum, Sigma = A^-1.
   double full_rank_value() const;
+  /// Its marginal sds.
+  Vector full_rank_sd() const;
 
  private:
   QuadraticFit mean_field() const;

@@ -11,27 +11,44 @@ namespace {
 constexpr double kRankGainNats = 1;
 constexpr double kRankGainShare = .005;
 constexpr Index kMostFactors = 64;
+/// Low ranks are tried as long as m^2 times the rank, what a step of their quadratic's ascent takes, is below
+/// this.
+constexpr double kRankEffort = 4e6;
+/// Largest relative error of a marginal sd that a low rank may have.
+constexpr double kSdTolerance = .05;
 
 double cost(Index m) { return std::max(kRankGainNats, kRankGainShare * static_cast<double>(m)); }
+
+/// The largest relative error of a marginal sd. A direction with a wrong sd is worth a nat or two, however
+/// many parameters there are, and may be all that one of them depends on.
+double sd_error(const QuadraticFit& fit, const Vector& sd) {
+  const Vector variance = fit.factors.rowwise().squaredNorm() + fit.residual_sd.cwiseAbs2();
+  return (variance.cwiseSqrt().array() / sd.array()).log().abs().maxCoeff();
+}
+
+Index most_factors(Index m) {
+  const auto size = static_cast<double>(m);
+  return std::min({kMostFactors, m / 4, static_cast<Index>(kRankEffort / (size * size))});
+}
 }  // namespace
 
 RankChoice choose_rank(const QuadraticFitter& fitter, Index dimension) {
   const double base = fitter.fit(0).value;
   const double full = fitter.full_rank_value() - base;
-  RankChoice choice{0, {{0, 0.}}};
-  if (dimension <= kFullRankDimension) {
-    choice.rank = dimension;
-    choice.path.push_back({dimension, full});
-    return choice;
+  RankChoice choice{0, {}};
+  if (dimension > kFullRankDimension) {
+    const Vector sd = fitter.full_rank_sd();
+    for (Index rank = 0; rank <= most_factors(dimension); rank = std::max<Index>(1, 2 * rank)) {
+      const QuadraticFit fit = fitter.fit(rank);
+      choice.path.push_back({rank, fit.value - base});
+      choice.rank = rank;
+      if (fit.value - base >= full - cost(dimension) && sd_error(fit, sd) < kSdTolerance) return choice;
+    }
+  } else {
+    choice.path.push_back({0, 0.});
   }
-  double last = 0;
-  for (Index rank = 1; rank <= std::min(kMostFactors, dimension / 4); rank *= 2) {
-    const double gain = fitter.fit(rank).value - base;
-    choice.path.push_back({rank, gain});
-    if (gain - last < cost(dimension) && full - gain < 2 * cost(dimension)) break;
-    if (gain - last >= cost(dimension)) choice.rank = rank;
-    last = gain;
-  }
+  choice.rank = dimension;
+  choice.path.push_back({dimension, full});
   return choice;
 }
 

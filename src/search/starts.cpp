@@ -61,10 +61,11 @@ std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int
   return points;
 }
 
-std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from) {
+std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from,
+                                     const HessianPattern* pattern) {
   Candidate candidate{from, std::nullopt, false, 0};
   for (int round = 0;; ++round) {
-    const auto curvature = dense_curvature(evaluator, candidate.centre);
+    const auto curvature = dense_curvature(evaluator, candidate.centre, pattern);
     if (!curvature) break;
     candidate.curvature = positive_part(*curvature);
     const Vector step = Eigen::LLT<Matrix>(*candidate.curvature).solve(candidate.centre.gradient);
@@ -80,12 +81,13 @@ std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from
   return candidate;
 }
 
-std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& search, std::uint64_t seed) {
+std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& search, std::uint64_t seed,
+                                      const HessianPattern* pattern) {
   std::optional<Candidate> best;
   double best_elbo = -std::numeric_limits<double>::infinity();
   const std::size_t stride = std::max<std::size_t>(1, search.path.size() / kPathTrials);
   for (std::size_t i = 0; i < search.path.size(); i += stride) {
-    const auto curvature = dense_curvature(evaluator, search.path[i]);
+    const auto curvature = dense_curvature(evaluator, search.path[i], pattern);
     if (!curvature) continue;
     Candidate candidate{search.path[i], positive_part(*curvature), false, 0};
     const Gaussian q = with_precision(candidate.centre.theta, *candidate.curvature);

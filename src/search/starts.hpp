@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "search/mode_search.hpp"
+#include "sparse/hessian_pattern.hpp"
 
 namespace magva {
 
@@ -21,10 +22,13 @@ struct Candidate {
 std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int count, std::uint64_t seed);
 
 /// Searches on with the dense curvature to the very maximum. Nothing where the curvature cannot be had.
-std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from);
+/// The pattern of the Hessian, where it is known, makes it cheap.
+std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from,
+                                     const HessianPattern* pattern = nullptr);
 
 /// The point on a search's way whose local Gaussian has the best ELBO.
-std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& search, std::uint64_t seed);
+std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& search, std::uint64_t seed,
+                                      const HessianPattern* pattern = nullptr);
 
 /// Whether two candidates are the same mode, as far as the first one's curvature can tell.
 bool same_place(const Candidate& a, const Candidate& b);

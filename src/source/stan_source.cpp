@@ -1,7 +1,9 @@
 // The posterior of a Stan program as a source.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "magva/model_source.hpp"
 #include "magva/stan.hpp"
@@ -11,16 +13,34 @@ namespace magva::source {
 
 namespace {
 
+/// Points at which a parameter must equal the coordinate of its name.
+constexpr Index kComparedPoints = 3;
+
+/// A parameter without a constraint is a coordinate of theta. Its name is the coordinate's, and so is its
+/// value.
+std::vector<Quantity> named_quantities(const stan::StanModel& model, stan::Blocks blocks) {
+  const Index m = model.dimension();
+  std::map<std::string, Index> coordinates;
+  for (Index i = 0; i < m; ++i) coordinates[model.parameter_name(i)] = i;
+  Matrix theta(m, kComparedPoints);
+  for (Index i = 0; i < theta.size(); ++i) theta.data()[i] = std::sin(1 + static_cast<double>(i));
+  const stan::ConstrainedDraws at = model.constrain(theta, blocks, 1);
+  std::vector<Quantity> all;
+  for (std::size_t k = 0; k < at.names.size(); ++k) {
+    all.push_back({at.names[k], std::nullopt});
+    const auto found = coordinates.find(at.names[k]);
+    if (found != coordinates.end() && at.values.row(static_cast<Index>(k)) == theta.row(found->second))
+      all.back().coordinate = found->second;
+  }
+  return all;
+}
+
 class StanReporter final : public Reporter {
  public:
   StanReporter(std::shared_ptr<const stan::StanModel> model, stan::Blocks blocks)
-      : model_(std::move(model)), blocks_(blocks) {}
+      : model_(std::move(model)), blocks_(blocks), quantities_(named_quantities(*model_, blocks)) {}
 
-  std::vector<Quantity> quantities() const override {
-    std::vector<Quantity> all;
-    for (auto& name : model_->constrained_names(blocks_)) all.push_back({std::move(name), std::nullopt});
-    return all;
-  }
+  std::vector<Quantity> quantities() const override { return quantities_; }
   Matrix report(ConstMatrixRef theta, std::uint64_t seed) const override {
     return model_->constrain(theta, blocks_, static_cast<std::uint32_t>(seed)).values;
   }
@@ -35,6 +55,7 @@ class StanReporter final : public Reporter {
  private:
   std::shared_ptr<const stan::StanModel> model_;
   stan::Blocks blocks_;
+  std::vector<Quantity> quantities_;
 };
 
 }  // namespace
@@ -47,7 +68,7 @@ bool is_stan_file(const std::string& file) {
 ModelSource make_stan_source(const StanOptions& options) {
   const auto library = stan::library_of(options.file, options.progress);
   const std::shared_ptr<const stan::StanModel> model =
-      stan::load_model(library, options.data, static_cast<std::uint32_t>(options.seed));
+      stan::load_model(library, options.data, static_cast<std::uint32_t>(options.seed), options.file);
   ModelSource source;
   source.model = model;
   source.reporter = std::make_shared<StanReporter>(model, stan::Blocks{true, options.generated_quantities});

@@ -148,7 +148,7 @@ std::string compiler_message(const std::string& output, const fs::path& folder) 
     const std::string prefix = folder.string() + "/";
     for (auto at = line.find(prefix); at != std::string::npos; at = line.find(prefix))
       line.erase(at, prefix.size());
-    message += "\n" + line;
+    message += (lines == 0 ? "" : "\n") + line;
     ++lines;
   }
   return message;
@@ -193,8 +193,9 @@ void build(const fs::path& program, const std::vector<ProgramFile>& files, const
   if (made.status == kNotFound)
     throw IoError("A Stan program is compiled by 'make', which is not installed.");
   if (made.status != 0 || !fs::exists(target)) {
-    throw DataError(fmt::format("The Stan program '{}' does not compile (make ended with status {}):{}",
-                                program.string(), made.status, compiler_message(made.output, folder.path())));
+    throw CompileError(fmt::format("The Stan program '{}' does not compile (make ended with status {})",
+                                   program.string(), made.status),
+                       compiler_message(made.output, folder.path()));
   }
   move_into_cache(target, library);
 }

@@ -89,7 +89,10 @@ void check_version(void* handle, const std::filesystem::path& file) {
 
 void Library::Close::operator()(void* handle) const { dlclose(handle); }
 
-Library::Library(std::filesystem::path file) : file_(std::move(file)), handle_(open(file_)) {
+Library::Library(std::filesystem::path file) : Library(file, file) {}
+
+Library::Library(std::filesystem::path file, std::filesystem::path program)
+    : file_(std::move(file)), program_(std::move(program)), handle_(open(file_)) {
   check_version(handle_.get(), file_);
   Symbols symbols(handle_.get());
   interface_ = find_functions(symbols);

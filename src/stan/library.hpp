@@ -40,8 +40,11 @@ class Library {
   /// Throws IoError if there is no such file, DataError if it is no library, lacks functions of the
   /// interface, or was made by a BridgeStan before version 2.
   explicit Library(std::filesystem::path file);
+  /// The same of a `program` that was compiled: the file that the user knows it by.
+  Library(std::filesystem::path file, std::filesystem::path program);
 
   const std::filesystem::path& file() const { return file_; }
+  const std::filesystem::path& program() const { return program_; }
   const Interface& bs() const { return interface_; }
   /// BridgeStan's version, such as "2.7.0".
   std::string version() const;
@@ -51,6 +54,7 @@ class Library {
     void operator()(void* handle) const;
   };
   std::filesystem::path file_;
+  std::filesystem::path program_;
   std::unique_ptr<void, Close> handle_;
   Interface interface_;
 };

@@ -38,8 +38,8 @@ ModelHandle* construct(const Library& library, const std::string& data, std::uin
   }
   ModelHandle* handle = bs.model_construct(data.c_str(), seed, error.out());
   if (!handle) {
-    throw DataError(
-        fmt::format("The model in '{}' does not accept the data: {}", library.file().string(), error.text()));
+    throw DataError(fmt::format("The model in '{}' does not accept the data: {}", library.program().string(),
+                                error.text()));
   }
   return handle;
 }
@@ -108,7 +108,7 @@ StanModel::StanModel(Library library, const std::string& data, std::uint32_t see
     : state_(std::make_unique<State>(std::move(library), data, seed)) {
   if (state_->names.empty()) {
     throw DataError(fmt::format("The model in '{}' has no parameters: there is nothing to fit.",
-                                state_->library.file().string()));
+                                state_->library.program().string()));
   }
 }
 
@@ -186,8 +186,9 @@ Rejections StanModel::rejections() const {
 }
 
 std::unique_ptr<StanModel> load_model(const std::filesystem::path& library, const std::filesystem::path& data,
-                                      std::uint32_t seed) {
-  return std::make_unique<StanModel>(Library(library), data.empty() ? std::string() : text_of(data), seed);
+                                      std::uint32_t seed, const std::filesystem::path& program) {
+  return std::make_unique<StanModel>(Library(library, program.empty() ? library : program),
+                                     data.empty() ? std::string() : text_of(data), seed);
 }
 
 Vector read_start(const StanModel& model, const std::filesystem::path& file) {

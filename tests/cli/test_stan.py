@@ -90,6 +90,34 @@ class Libraries(Case):
         self.succeeds("fit", library, "--data", "data.json", "--out", "fit")
         self.fails(USAGE, "predict", "fit", "data.json", says="cannot predict")
 
+    def test_parameters_without_a_constraint_have_the_gaussians_own_moments(self):
+        self.succeeds("fit", self.gaussian(), "--data", "data.json", "--out", "fit")
+        for parameter in self.record()["parameters"]:
+            self.assertAlmostEqual(parameter["q50"], parameter["mean"], places=12)
+            self.assertAlmostEqual(parameter["q95"] - parameter["mean"], 1.6448536269514722 * parameter["sd"], places=9)
+
+    def stand_in(self, recipe):
+        """A folder in BridgeStan's place whose make does as told."""
+        (self.folder / "bridgestan/src").mkdir(parents=True)
+        self.write("bridgestan/src/bridgestan.h", "")
+        self.write("bridgestan/Makefile", "%_model.so : %.stan\n" + "".join(f"\t@{line}\n" for line in recipe))
+        return {"BRIDGESTAN": str(self.folder / "bridgestan"), "XDG_CACHE_HOME": str(self.folder / "cache")}
+
+    def test_the_compilers_message_keeps_its_lines(self):
+        places = self.stand_in(["echo \"Syntax error in 'model.stan', line 2:\"", "echo '     2:  real x'", "echo '            ^'", "exit 1"])
+        self.write("model.stan", "parameters {\n real x\n}\n")
+        done = self.fails(DATA, "fit", "model.stan", "--out", "fit", env=places, says="'model.stan' does not compile")
+        lines = done.stderr.splitlines()
+        at = next(k for k, line in enumerate(lines) if line.startswith("Syntax error"))
+        self.assertEqual(lines[at + 1:at + 3], ["     2:  real x", "            ^"])
+
+    def test_data_errors_name_the_program(self):
+        places = self.stand_in([f"cp '{self.library('gaussian')}' $@"])
+        self.write("model.stan", "model {}\n")
+        self.write("data.json", "{}")
+        self.fails(DATA, "fit", "model.stan", "--data", "data.json", "--out", "fit", env=places,
+                   says="'model.stan' does not accept the data")
+
     def test_a_program_that_fails_everywhere_is_not_trusted(self):
         self.write("data.json", json.dumps({"m": 3, "fault": "throw", "above": -1e9}))
         done = self.magva("fit", self.library("faulty"), "--data", "data.json", "--out", "fit")

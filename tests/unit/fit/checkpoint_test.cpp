@@ -82,6 +82,22 @@ TEST(Checkpoints, OfTheDefaultWithASketchedCurvature) {
   expect_resumed_equals_whole(model, options, 1);
 }
 
+TEST(Checkpoints, OfTheDefaultWithASparsePrecision) {
+  constexpr Index kSize = 140;
+  const auto model = make_model(kSize, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = 1 - theta.array().exp();
+    const Vector step = theta.tail(kSize - 1) - theta.head(kSize - 1);
+    gradient.head(kSize - 1) += 20 * step;
+    gradient.tail(kSize - 1) -= 20 * step;
+    return (theta.array() - theta.array().exp()).sum() - 10 * step.squaredNorm();
+  });
+  FitOptions options;
+  options.starts = 2;
+  options.max_iterations = 12;
+  options.diagnostic_draws = 100;
+  expect_resumed_equals_whole(model, options, 3);
+}
+
 TEST(Checkpoints, OfMinibatches) {
   const RowMatrix x = testing::random_design(2000, 4, 31);
   const Vector y = x * testing::normal_matrix(4, 1, 32) + testing::normal_matrix(2000, 1, 33);

@@ -141,6 +141,37 @@ TEST(FullRankGeometry, HasNoDifferentialAtTheGaussianPosterior) {
   EXPECT_LT(covariance->differential(batch, {0, 4}, nullptr).factors.norm(), 1e-9);
 }
 
+// Above a certain m a step goes a share of the way from the precision to the expected curvature.
+TEST(FullRankGeometry, AStepInLargeDimensionsMixesPrecisions) {
+  constexpr Index kLarge = 150;
+  const Matrix x = normals(2 * kLarge, kLarge, 5) / std::sqrt(2. * kLarge);
+  const Matrix precision = x.transpose() * x + Matrix::Identity(kLarge, kLarge);
+  const Matrix curvature = precision + .5 * Matrix(normals(kLarge, 1, 6).cwiseAbs().cwiseMin(1).asDiagonal());
+  const auto covariance = make_full_rank(precision);
+  // X = I - R' A R, from the deviations R of unit noise.
+  PairBatch batch;
+  batch.noise = Matrix::Identity(kLarge, kLarge);
+  covariance->draw(batch);
+  const Matrix& root = batch.deviation;
+  const CovarianceTangent direction{Matrix::Identity(kLarge, kLarge) - root.transpose() * curvature * root,
+                                    Vector()};
+  covariance->move(direction, .5);
+  const Matrix expected = (.5 * precision + .5 * curvature).llt().solve(Matrix::Identity(kLarge, kLarge));
+  EXPECT_LT((covariance->coordinates(nullptr).factors - expected).norm(), 1e-10 * expected.norm());
+  EXPECT_NEAR(covariance->log_determinant(), covariance->gaussian(Vector::Zero(kLarge)).log_determinant(),
+              1e-8);
+}
+
+TEST(FullRankGeometry, AStepInLargeDimensionsIsBounded) {
+  constexpr Index kLarge = 150;
+  const auto covariance = make_full_rank(Matrix::Identity(kLarge, kLarge));
+  const Matrix x = 1e6 * normals(kLarge, kLarge, 7);
+  covariance->move({x + x.transpose(), Vector()}, 1);
+  const Vector sd = covariance->gaussian(Vector::Zero(kLarge)).sd();
+  EXPECT_LT(sd.maxCoeff(), 4);
+  EXPECT_GT(sd.minCoeff(), .5);
+}
+
 TEST_F(LowRankGeometry, DenseCurvatureIsLearned) {
   auto curvature = make_dense_curvature(3 * precision);
   const double before = (curvature->times(w, *covariance.low_rank()) - precision * w).norm();

@@ -1,0 +1,67 @@
+#pragma once
+// Which parameters' derivatives depend on which others: the pattern of the Hessian, which in hierarchical,
+// spatial and state-space models is sparse; and how few differences of gradients then give all of it.
+//
+// Coordinates of one colour are moved together. A star colouring (Coleman and More 1984; Gebremedhin, Manne
+// and Pothen 2005) leaves each entry alone in the row of one of its two coordinates.
+#include <Eigen/SparseCore>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/evaluator.hpp"
+
+namespace magva {
+
+/// Places of the lower triangle, the whole diagonal among them, each once.
+struct PatternEntries {
+  std::vector<Index> rows;
+  std::vector<Index> columns;
+};
+
+class HessianPattern {
+ public:
+  /// Of a symmetric m x m matrix. Places in any order.
+  HessianPattern(Index m, PatternEntries entries);
+
+  Index dimension() const { return m_; }
+  Index entries() const { return static_cast<Index>(places_.rows.size()); }
+  /// Differences of gradients that give all entries.
+  Index colours() const { return colours_; }
+  const PatternEntries& places() const { return places_; }
+
+  /// Entries of -Hessian at each column of theta, where the gradients are known, by differences over `length`
+  /// along each coordinate; in columns whose `sign` is negative, in the other direction. NaN where a gradient
+  /// is not finite.
+  Matrix curvature(Evaluator& evaluator, ConstMatrixRef theta, ConstMatrixRef gradient, ConstVectorRef length,
+                   const std::vector<double>& sign) const;
+  Matrix dense(ConstVectorRef values) const;
+  /// The lower triangle of the matrix with these entries.
+  Eigen::SparseMatrix<double> lower(ConstVectorRef values) const;
+  Vector diagonal(ConstVectorRef values) const;
+  /// A x for the matrix A with these entries.
+  Matrix times(ConstVectorRef values, ConstMatrixRef x) const;
+
+ private:
+  /// An entry is the change of the derivative `row` with the coordinate `moves`, the only one of its colour
+  /// that counts there.
+  struct Reading {
+    Index row;
+    Index moves;
+  };
+  void choose_readings(const std::vector<std::vector<Index>>& neighbours);
+
+  Index m_;
+  PatternEntries places_;
+  std::vector<Index> diagonal_;  // which entry
+  std::vector<Index> colour_;
+  Index colours_ = 0;
+  std::vector<Reading> readings_;
+};
+
+/// The pattern around a point, by m gradients; nothing where it is too dense to gain from, or where gradients
+/// elsewhere contradict it. `scale`: conditional posterior sds, roughly.
+std::shared_ptr<const HessianPattern> find_hessian_pattern(Evaluator& evaluator, ConstVectorRef at,
+                                                           ConstVectorRef scale, std::uint64_t seed);
+
+}  // namespace magva
