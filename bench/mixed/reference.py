@@ -58,7 +58,7 @@ def sample(case: Case, data: pd.DataFrame, record: dict, draws: int = 4000, seed
     from numpyro.infer import MCMC, NUTS
 
     jax.config.update("jax_enable_x64", True)
-    priors = {p["parameter"]: p["prior"] for p in record["priors"]}
+    priors = {p["parameter"]: p["prior"] for p in record["details"]["priors"]}
     own = [p for p in ("sigma", "shape", "nu") if p in priors]
     coefficients = [n for n in priors if n not in own and not n.startswith(("sd(", "cor(", "(Intercept)"))]
     x = design(case, data, coefficients)

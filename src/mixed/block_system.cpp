@@ -263,94 +263,25 @@ std::vector<std::vector<Index>> rows_by_group(const GroupTerm& term) {
   return rows;
 }
 
+/// Sum over the pairs of columns f_i, f_j, i != j, of t_i t_j (f_i' C f_j)^3 with C = (I + sum w_i f_i
+/// f_i')^-1.
+double cubes_of_group(const Matrix& f, const Vector& weights, const Vector& t) {
+  const Index q = f.rows();
+  const Matrix c = (Matrix::Identity(q, q) + f * weights.asDiagonal() * f.transpose()).inverse();
+  const Matrix cubes = (f.transpose() * c * f).array().cube();
+  return t.dot(cubes * t) - t.cwiseAbs2().dot(cubes.diagonal());
+}
+
 }  // namespace
 
-/// f_i' B C B' f_j of two rows, with what is known of C: blocks of the groups that both have, and those of
-/// the coefficients.
-class BlockSystem::RowPairs {
- public:
-  RowPairs(const BlockSystem& system, const Scales& scales, const std::vector<double>& inverse)
-      : system_(system), inverse_(inverse), x_(system.problem_.rows(), system.coefficients_) {
-    if (system.coefficients_ > 0) read_rows(system.problem_.data.design, 0, x_);
-    x_ *= scales.coefficient.asDiagonal();
-    const BlockPlace* corner =
-        system.coefficients_ > 0 ? &system.cholesky_->diagonal(system.blocks_ - 1) : nullptr;
-    xc_ = RowMatrix::Zero(x_.rows(), x_.cols());
-    for (Index b = 0; b < x_.cols(); ++b)
-      for (Index a = 0; a < x_.cols(); ++a) xc_.col(b) += x_.col(a) * inverse[entry(*corner, a, b)];
-    for (std::size_t k = 0; k < system.terms(); ++k) {
-      RowMatrix f = RowMatrix::Ones(x_.rows(), system.term(k).effect_count());
-      if (system.term(k).z.cols() > 0) f = system.term(k).z;
-      f_.push_back(f * scales.term[k].triangularView<Eigen::Lower>());
-    }
-  }
-
-  bool share(std::size_t k, Index i, Index j) const {
-    const auto& group = system_.term(k).group;
-    return group[static_cast<std::size_t>(i)] == group[static_cast<std::size_t>(j)];
-  }
-  /// Whether the rows have a group in common in a term before k.
-  bool share_before(std::size_t k, Index i, Index j) const {
-    for (std::size_t earlier = 0; earlier < k; ++earlier)
-      if (share(earlier, i, j)) return true;
-    return false;
-  }
-
-  double form(Index i, Index j) const {
-    double sum = xc_.row(i).dot(x_.row(j));
-    for (std::size_t k = 0; k < f_.size(); ++k)
-      if (share(k, i, j)) sum += within(k, i, j);
-    for (const TermPair& pair : system_.pairs_)
-      if (pair.of_row[static_cast<std::size_t>(i)] == pair.of_row[static_cast<std::size_t>(j)])
-        sum += across(pair, i, j);
-    return sum;
-  }
-
- private:
-  double within(std::size_t k, Index i, Index j) const {
-    const Index block = system_.first_block_[k] + system_.term(k).group[static_cast<std::size_t>(i)];
-    const BlockPlace& own = system_.cholesky_->diagonal(block);
-    double sum = 0;
-    for (Index b = 0; b < f_[k].cols(); ++b) {
-      for (Index a = 0; a < f_[k].cols(); ++a) sum += f_[k](i, a) * f_[k](j, b) * inverse_[entry(own, a, b)];
-      if (x_.cols() == 0) continue;
-      const BlockPlace& with_x = system_.cholesky_->below(system_.below_x_ + block);
-      const Eigen::Map<const Vector> column(inverse_.data() + entry(with_x, 0, b), x_.cols());
-      sum += f_[k](j, b) * x_.row(i).dot(column) + f_[k](i, b) * x_.row(j).dot(column);
-    }
-    return sum;
-  }
-
-  double across(const TermPair& pair, Index i, Index j) const {
-    const BlockPlace& place = system_.cholesky_->below(pair.below + pair.of_row[static_cast<std::size_t>(i)]);
-    const RowMatrix &first = f_[pair.first], &second = f_[pair.second];
-    double sum = 0;
-    for (Index a = 0; a < first.cols(); ++a)
-      for (Index b = 0; b < second.cols(); ++b)
-        sum += (first(i, a) * second(j, b) + first(j, a) * second(i, b)) * inverse_[entry(place, b, a)];
-    return sum;
-  }
-
-  const BlockSystem& system_;
-  const std::vector<double>& inverse_;
-  RowMatrix x_, xc_;          // the coefficients' columns, scaled, and times their block of C
-  std::vector<RowMatrix> f_;  // the effects' columns, scaled
-};
-
-double BlockSystem::shared_cubes(const Scales& scales, const std::vector<double>& inverse,
-                                 ConstVectorRef t) const {
-  const RowPairs pairs(*this, scales, inverse);
+double BlockSystem::shared_cubes(const Scales& scales, ConstVectorRef weights, ConstVectorRef t) const {
   double sum = 0;
   for (std::size_t k = 0; k < terms(); ++k)
     for (const std::vector<Index>& rows : rows_by_group(term(k))) {
-      if (rows.size() > kMostRowsOfPairs) continue;
-      for (std::size_t a = 0; a < rows.size(); ++a)
-        for (std::size_t b = a; b < rows.size(); ++b) {
-          const Index i = rows[a], j = rows[b];
-          if (pairs.share_before(k, i, j)) continue;  // they have been counted
-          const double h = pairs.form(i, j);
-          sum += (a == b ? 1 : 2) * t(i) * t(j) * h * h * h;
-        }
+      if (rows.empty() || rows.size() > kMostRowsOfPairs) continue;
+      Matrix f = Matrix::Ones(term(k).effect_count(), static_cast<Index>(rows.size()));
+      if (term(k).z.cols() > 0) f = term(k).z(rows, Eigen::all).transpose();
+      sum += cubes_of_group(scales.term[k].transpose() * f, weights(rows), t(rows));
     }
   return sum;
 }

@@ -83,12 +83,12 @@ class WeightedFit {
     control_.enter(Phase::kRefinement);
     const Index count = proposals(model_, kWorkOfRound, kMostProposals);
     for (int round = 0; round < kMostRounds; ++round) {
-      control_.report(round, std::numeric_limits<double>::quiet_NaN());
       sample_.add(*around_, count, options_.seed + static_cast<std::uint64_t>(round));
       weights_ = sample_.weights();
       const auto moments = weights_ ? sample_.moments(*weights_) : std::nullopt;
       if (!moments) return;
       around_ = *moments;
+      control_.report(round + 1, sample_.elbo(*around_).value);
       // The first round proposes around the mode; the second around the mean, with the posterior's spread.
       if (round > 0 && good(*weights_, sample_.size())) return;
     }

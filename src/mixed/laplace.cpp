@@ -183,7 +183,7 @@ bool Laplace::find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory
 // The next terms of the expansion of the integral (Shun & McCullagh 1995): with third and fourth derivatives
 // l3, l4 of the rows' log densities and h_ij = f_i' B A^-1 B' f_j,
 //   sum l4_i h_ii^2 / 8 + sum l3_i l3_j h_ii h_ij h_jj / 8 + sum l3_i l3_j h_ij^3 / 12.
-// Of the last sum only the rows that share a group count.
+// Of the last sum only rows that share a group count, with h_ij as if all other effects were known.
 double Laplace::second_order(ConstVectorRef theta, const Inner& inner, SystemMemory& memory) const {
   system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
   const Vector forms = system_.row_forms(inner.scales, memory.inverse);
@@ -198,18 +198,20 @@ double Laplace::second_order(ConstVectorRef theta, const Inner& inner, SystemMem
   problem_.family->derivatives(problem_.response(), Vector(eta.array() - kStep).data(), theta.data(),
                                below.data());
   Vector third(n), t(n);
-  double fourth = 0;
+  double fourth = 0, cubes = 0;
   for (Index i = 0; i < n; ++i) {
     const auto row = static_cast<std::size_t>(i);
     third(i) = problem_.weight(i) * inner.rows[row].by_eta3;
     t(i) = .5 * forms(i) * third(i);
     fourth +=
         problem_.weight(i) * (above[row].by_eta3 - below[row].by_eta3) / (2 * kStep) * forms(i) * forms(i);
+    cubes += third(i) * third(i) * forms(i) * forms(i) * forms(i);
   }
+  cubes += system_.shared_cubes(inner.scales, inner.weight, third);
   Vector a = system_.transposed_times(t);
   system_.scale_transposed(inner.scales, a);
   system_.cholesky().solve_lower(memory.factor, a);
-  return fourth / 8 + .5 * a.squaredNorm() + system_.shared_cubes(inner.scales, memory.inverse, third) / 12;
+  return fourth / 8 + .5 * a.squaredNorm() + cubes / 12;
 }
 
 double Laplace::log_density_at(ConstVectorRef theta, SystemMemory& memory) const {

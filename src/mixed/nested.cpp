@@ -70,7 +70,6 @@ struct Purpose {
 constexpr Purpose kForGradients{2, true};
 constexpr Purpose kForValues{2, false};
 constexpr Purpose kForDraws{1, false};
-constexpr Index kOffsetDerivatives = 3;  // the value and two derivatives
 /// Groups of one row share tables if there are so many for each on average.
 constexpr std::size_t kFewestPerTable = 4;
 
@@ -84,7 +83,8 @@ struct NestedMemory {
       slopes;  // of each level, and of the rows: derivatives by the linear predictors of the rows
   std::vector<Index> first_group;  // of each level in the chunk
   std::vector<std::vector<LastMode>> modes;
-  std::vector<std::vector<OffsetTable>> tables;
+  std::vector<std::vector<OffsetTable>> tables;   // for gradients
+  std::vector<std::vector<HermiteTable>> values;  // for values
   std::vector<PointDerivatives> rows;
   Vector eta;
 };
@@ -218,10 +218,11 @@ Nested::Call Nested::begin(const GroupChunk& chunk, const HyperValues& at, const
   for (const auto& level : levels_) {
     call.memory.first_group.push_back(first);
     call.memory.modes.emplace_back(static_cast<std::size_t>(end - first));
-    call.memory.tables.emplace_back();
-    if (call.memory.tables.size() > purpose.first_table)
-      call.memory.tables.back().resize(
-          static_cast<std::size_t>(shared_tables_[call.memory.tables.size() - 1] + end - first));
+    const std::size_t here = call.memory.tables.size();
+    const auto count =
+        static_cast<std::size_t>(here < purpose.first_table ? 0 : shared_tables_[here] + end - first);
+    call.memory.tables.emplace_back(purpose.gradient ? count : 0);
+    call.memory.values.emplace_back(purpose.gradient ? 0 : count);
     first = level[static_cast<std::size_t>(first)].first_child;
     end = level[static_cast<std::size_t>(end - 1)].end_child;
   }
@@ -342,20 +343,21 @@ Content Nested::interpolate_group(std::size_t level, Index number, double offset
   const Index place = group.shared_table >= 0
                           ? group.shared_table
                           : shared_tables_[level] + number - call.memory.first_group[level];
-  OffsetTable& table = call.memory.tables[level][static_cast<std::size_t>(place)];
-  table.set_width(call.purpose.gradient ? kContentValues + count : kOffsetDerivatives);
-  const double* values = table.at(offset + shift, [&](double at, double* out) {
-    const Content content = integrate_group(level, number, at - shift, call);
-    if (call.purpose.gradient) {
-      put_content(content, out);
-      std::copy(slopes.begin(), slopes.end(), out + kContentValues);
-    } else {
-      out[0] = content.value;
-      out[1] = content.slope;
-      out[2] = content.curvature;
-    }
-  });
-  if (!call.purpose.gradient) return {values[0], values[1], values[2], {}, {}};
+  if (!call.purpose.gradient) {
+    const auto found = call.memory.values[level][static_cast<std::size_t>(place)].at(
+        offset + shift, [&](double at, double* out) {
+          const Content content = integrate_group(level, number, at - shift, call);
+          out[0] = content.value;
+          out[1] = content.slope;
+          out[2] = content.curvature;
+        });
+    return {found[0], found[1], found[2], {}, {}};
+  }
+  const double* values = call.memory.tables[level][static_cast<std::size_t>(place)].at(
+      offset + shift, kContentValues + count, [&](double at, double* out) {
+        put_content(integrate_group(level, number, at - shift, call), out);
+        std::copy(slopes.begin(), slopes.end(), out + kContentValues);
+      });
   std::copy_n(values + kContentValues, count, slopes.begin());
   return get_content(values);
 }

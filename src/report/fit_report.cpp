@@ -115,12 +115,13 @@ std::string write_fit_report(const results::StoredFit& fit, const PredictiveChec
                 .lead = paragraph(verdict(r)) + bullet_list(r.warnings) + facts(r).html(),
                 .body = {}};
   if (!r.notes.empty()) text.lead += heading(3, "Notes on the data") + bullet_list(r.notes);
-  text.body.push_back(
-      heading(2, "How the fit went") +
-      paragraph(
-          "Estimates from the draws of the iterations, averaged over short windows. The first tenth of the "
-          "run may lie below the frame.") +
-      html(figures.trace, folder));
+  if (!figures.trace.empty())
+    text.body.push_back(
+        heading(2, "How the fit went") +
+        paragraph(
+            "Estimates from the draws of the iterations, averaged over short windows. The first tenth of the "
+            "run may lie below the frame.") +
+        html(figures.trace, folder));
   text.body.push_back(heading(2, "Parameters") +
                       paragraph(fmt::format(
                           "{} in all. Those that differ most clearly from zero, by |mean| / sd, come first.",
