@@ -44,7 +44,8 @@ def fit_numpyro(
     kwargs = dict(model_kwargs or {})
     key = jax.random.PRNGKey(options.get("seed", 1))
     with double_precision():
-        info = initialize_model(key, model, model_args=args, model_kwargs=kwargs)
+        # Gradients at the start are the engine's to look at: here they would be computed operation by operation.
+        info = initialize_model(key, model, model_args=args, model_kwargs=kwargs, validate_grad=False)
         sites = {name: np.asarray(value, dtype=np.float64) for name, value in sorted(info.param_info.z.items())}
         start, restore = ravel_pytree(sites)
     if not sites:
