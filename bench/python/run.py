@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""magva beside other ways to a posterior, on the ten models of models.py: errors of means and sds against NUTS, and seconds.
+"""magva beside other ways to a posterior, on the ten models of models.py: errors of means and sds against NUTS, and
+processor seconds, which a busy machine disturbs less than those of a clock.
 
 usage: bench/python/run.py [--models NAME,...] [--methods NAME,...] [--results FILE] [--figure FILE]
 
@@ -53,7 +54,7 @@ def all_results(models, methods, path):
         for method in methods:
             if method not in results.setdefault(model, {}):
                 results[model][method] = measure(model, method)
-                print(model, method, results[model][method].get("seconds", results[model][method].get("why")), file=sys.stderr)
+                print(model, method, results[model][method].get("cpu_seconds", results[model][method].get("why")), file=sys.stderr)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(results))
     return {model: {method: results[model][method] for method in methods if method in results[model]} for model in models}
@@ -63,15 +64,15 @@ def cell(result, reference):
     if "why" in result:
         return "-"
     of_mean, of_sd, _ = errors(result, reference)
-    return f"{of_mean:.2f}, {of_sd:.2f}; {result['seconds']:.1f} s"
+    return f"{of_mean:.2f}, {of_sd:.2f}; {result['cpu_seconds']:.0f} s"
 
 
 def print_table(results):
     methods = [method for method in METHODS if any(method in found for found in results.values())]
-    print("| model | " + " | ".join(methods) + " |\n|---" * 1 + "|---" * len(methods) + "|")
+    print("| model | " + " | ".join(methods) + " |\n" + "|---" * (1 + len(methods)) + "|")
     for model, found in results.items():
         reference = found[REFERENCE]
-        cells = [f"{reference['seconds']:.1f} s" if method == REFERENCE else cell(found[method], reference) for method in methods]
+        cells = [f"{reference['cpu_seconds']:.0f} s" if method == REFERENCE else cell(found[method], reference) for method in methods]
         print(f"| {model.replace('_', ' ')} | " + " | ".join(cells) + " |")
     print_totals(results)
 
@@ -81,7 +82,7 @@ def print_totals(results):
     for found in results.values():
         total = {method: errors(one, found[REFERENCE])[2] for method, one in found.items() if "why" not in one and method != REFERENCE}
         best += total[OURS] == min(total.values())
-        faster += found[REFERENCE]["seconds"] > 10 * found[OURS]["seconds"]
+        faster += found[REFERENCE]["cpu_seconds"] > 10 * found[OURS]["cpu_seconds"]
     print(f"\nmost accurate of the variational ones on {best} of {len(results)}; 10 times faster than NUTS on {faster}")
 
 
@@ -98,7 +99,7 @@ def draw(results, path):
         for found in results.values():
             one = found.get(method, {"why": ""})
             if "why" not in one:
-                points.append((found[REFERENCE]["seconds"] / one["seconds"], errors(one, found[REFERENCE])[2]))
+                points.append((found[REFERENCE]["cpu_seconds"] / one["cpu_seconds"], errors(one, found[REFERENCE])[2]))
         if points:
             axis.scatter(*zip(*points, strict=True), label=method, s=60 if method == OURS else 22, marker="os^Dv<"[k], alpha=0.8)
     axis.set(xscale="log", yscale="log", xlabel="times as fast as NUTS", ylabel="error of means and sds")
