@@ -38,14 +38,11 @@ TEST(Lines, OfEveryRegressionAreThoseOfItsPoints) {
   for (const auto& [name, model] : test::all_models(37, 6)) expect_agreement(model, name);
 }
 
-TEST(Lines, KnowOffsetsAndTrials) {
+TEST(Lines, KnowOffsets) {
   const RowMatrix x = test::design(53, 4, 71);
   RegressionData data{Design::own(x), test::responses(test::Kind::poisson, x, 72), {}, {}};
   data.offset = test::normals(53, 1, 73).col(0);
   expect_agreement(poisson_regression(data), "offset");
-  data.response = test::responses(test::Kind::logistic, x, 74);
-  data.trials = Vector::Constant(53, 3.);
-  expect_agreement(logistic_regression(data), "trials");
 }
 
 TEST(Lines, AreTheSameForAnyNumberOfThreads) {
