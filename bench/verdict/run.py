@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""How often the verdict of `magva fit` is right, on small regressions whose posterior is known by quadrature.
+"""How often the verdict of a fit is right, on posteriors whose means and sds are known.
 
-    bench/verdict/run.py build/magva --problems 400
+    bench/verdict/run.py build/magva --problems 400 --densities build-bench/magva_verdict --density-problems 200
 
 A fit is *misleading* where it is called trusted and a mean is off by more than .25 posterior sds or an sd by more
 than 25 %; it is *doubted needlessly* where there is a warning or exit code 3 although all means are within .1 sds
 and all sds within 10 %. Wanted: at most 1 % and 3 %. Problems: logistic and Poisson regressions with 1 to 3
-coefficients, among them factor levels without successes, separated classes, skewed predictors, tight and wide priors.
+coefficients by quadrature, among them factor levels without successes, separated classes, skewed predictors, tight and
+wide priors; with --densities also t tails, funnels, two modes, logarithms of gamma variables and group sds.
 """
 
 from __future__ import annotations
@@ -128,37 +129,71 @@ def judge(program: str, problem: Problem, folder: Path) -> Outcome | None:
     return Outcome(verdict, float(error))
 
 
+class Counts:
+    """Verdicts by what is true, over all problems and for each case."""
+
+    def __init__(self, listing: bool) -> None:
+        self.count: Counter[tuple[str, str]] = Counter()
+        self.wrong: Counter[str] = Counter()
+        self.listing = listing
+
+    def add(self, case: str, detail: str, outcome: Outcome) -> None:
+        truth = "right" if outcome.error <= RIGHT else "misleading" if outcome.error > MISLEADING else "between"
+        self.count[truth, outcome.verdict] += 1
+        if truth == "between" or (truth == "misleading") != (outcome.verdict == "trusted"):
+            return
+        self.wrong[f"{case}: {truth} and {outcome.verdict}"] += 1
+        if self.listing:
+            print(f"{case}, {detail}: error {outcome.error:.2f}, {outcome.verdict}")
+
+    def show(self) -> None:
+        count = self.count
+        total = sum(count.values())
+        print(f"{'':12}{'trusted':>10}{'usable':>10}{'not to be trusted':>20}")
+        for truth in ("right", "between", "misleading"):
+            print(f"{truth:12}{count[truth, 'trusted']:>10}{count[truth, 'usable']:>10}{count[truth, 'not to be trusted']:>20}")
+        for what, number in sorted(self.wrong.items()):
+            print(f"{what}: {number}")
+        doubted = count["right", "usable"] + count["right", "not to be trusted"]
+        print(f"misleading and trusted: {count['misleading', 'trusted']} of {total}; doubted needlessly: {doubted} of {total}")
+
+
+def try_regressions(program: str, problems: int, seed: int, counts: Counts) -> None:
+    rng = np.random.default_rng(seed)
+    done = 0
+    with tempfile.TemporaryDirectory() as folder:
+        while done < problems:
+            problem = draw_problem(rng)
+            outcome = judge(program, problem, Path(folder)) if usable(problem) else None
+            if outcome is None:
+                continue
+            done += 1
+            rows, columns = problem.x.shape
+            detail = f"{problem.case}, {rows} x {columns}, variance {problem.variance:g}"
+            counts.add(problem.kind, detail, outcome)
+
+
+def try_densities(program: str, problems: int, seed: int, counts: Counts) -> None:
+    run = subprocess.run([program, str(problems), str(seed)], capture_output=True, text=True, check=True)
+    for line in run.stdout.splitlines():
+        fit = json.loads(line)
+        counts.add(fit["case"], fit["detail"], Outcome(fit["verdict"], fit["error"]))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="the magva program")
-    parser.add_argument("--problems", type=int, default=400)
+    parser.add_argument("--problems", type=int, default=400, help="regressions")
+    parser.add_argument("--densities", help="the magva_verdict program")
+    parser.add_argument("--density-problems", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true", help="print every wrong verdict")
     options = parser.parse_args()
-    rng = np.random.default_rng(options.seed)
-    count: Counter[tuple[str, str]] = Counter()
-    total = 0
-    with tempfile.TemporaryDirectory() as folder:
-        while total < options.problems:
-            problem = draw_problem(rng)
-            if not usable(problem):
-                continue
-            outcome = judge(options.program, problem, Path(folder))
-            if outcome is None:
-                continue
-            total += 1
-            truth = "right" if outcome.error <= RIGHT else "misleading" if outcome.error > MISLEADING else "between"
-            count[truth, outcome.verdict] += 1
-            wrong = (truth == "misleading") == (outcome.verdict == "trusted") and truth != "between"
-            if options.list and wrong:
-                rows, columns = problem.x.shape
-                print(f"{problem.kind}, {problem.case}, {rows} x {columns}, variance {problem.variance:g}: "
-                      f"error {outcome.error:.2f}, {outcome.verdict}")
-    print(f"{'':12}{'trusted':>10}{'usable':>10}{'not to be trusted':>20}")
-    for truth in ("right", "between", "misleading"):
-        print(f"{truth:12}{count[truth, 'trusted']:>10}{count[truth, 'usable']:>10}{count[truth, 'not to be trusted']:>20}")
-    doubted = count["right", "usable"] + count["right", "not to be trusted"]
-    print(f"misleading and trusted: {count['misleading', 'trusted']} of {total}; doubted needlessly: {doubted} of {total}")
+    counts = Counts(options.list)
+    try_regressions(options.program, options.problems, options.seed, counts)
+    if options.densities:
+        try_densities(options.densities, options.density_problems, options.seed, counts)
+    counts.show()
     return 0
 
 

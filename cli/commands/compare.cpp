@@ -80,12 +80,13 @@ struct Difference {
 };
 
 std::vector<Difference> differences(const StoredFit& a, const StoredFit& b) {
-  const Vector sd_a = a.posterior.sd();
-  const Vector sd_b = b.posterior.sd();
+  const Vector sd_a = a.posterior.corrected().sd();
+  const Vector sd_b = b.posterior.corrected().sd();
   std::vector<Difference> all;
   for (Index i = 0; i < a.posterior.dimension(); ++i)
     all.push_back({results::printable(a.names[static_cast<std::size_t>(i)]),
-                   (b.posterior.mean()(i) - a.posterior.mean()(i)) / sd_a(i), sd_b(i) / sd_a(i)});
+                   (b.posterior.corrected().mean()(i) - a.posterior.corrected().mean()(i)) / sd_a(i),
+                   sd_b(i) / sd_a(i)});
   return all;
 }
 

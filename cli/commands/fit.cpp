@@ -120,6 +120,12 @@ void say_result(const FitRecord& record, const Values& values) {
   fmt::print("written to {}; see it with: magva summary {}\n", folder, folder);
 }
 
+/// What was found out about the data since the fit began.
+void say_new_notes(const FitRecord& record, const source::ModelSource& source) {
+  for (std::size_t i = source.notes.size(); i < record.notes.size(); ++i)
+    terminal::say(fmt::format("note: {}\n", results::printable(record.notes[i])));
+}
+
 void say_warnings(const FitRecord& record) {
   for (const auto& warning : record.warnings)
     terminal::say(
@@ -152,9 +158,9 @@ std::optional<results::StoredCheck> check_of(const source::ModelSource& source, 
   return results::stored_check(*input, check_fit(*input, workers), source.spec->response_name());
 }
 
-/// A warning if another family should be tried; `summary` says the rest.
+/// A note if another family should be tried; `summary` says the rest.
 void add_check(FitRecord& record, const FitCheck& check) {
-  if (check.dispersion && !check.dispersion->advice.empty()) record.warnings.push_back(check.describe());
+  if (check.dispersion && !check.dispersion->advice.empty()) record.notes.push_back(check.describe());
 }
 
 /// What ties a checkpoint to its fit: the data and all options that the result depends on.
@@ -208,6 +214,7 @@ int finish(const Values& values, const source::ModelSource& source, UnfinishedFi
   if (check) results::save_check(*check, fit.folder().path() / results::kCheckFile);
   results::store_fit(fit.folder(), record, outcome.result.posterior, source, outcome.trace);
   if (!can_go_on) std::filesystem::remove(fit.folder().checkpoint());
+  if (!values.flag("quiet")) say_new_notes(record, source);
   const int code = put_in_place(values, fit, record);
   if (can_go_on && !values.flag("quiet")) say_how_to_go_on(fit.destination());
   return code;

@@ -6,6 +6,7 @@
 // E[gradient] by mu and -E[-Hessian] / 2 by Sigma. A model that can give these three exactly is fitted
 // without noise.
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "magva/types.hpp"
@@ -43,6 +44,14 @@ struct CurvatureProducts {
   Vector diagonal;       ///< of C
 };
 
+/// Of a log h that is a quadratic and a sum of functions f_i(x_i' theta), at a Gaussian: how E f_i'' changes
+/// with the mean and the variance of x_i' theta.
+struct PredictorTerms {
+  RowMatrix rows;      ///< x_i
+  Vector by_mean;      ///< derivative of E f_i'' by the mean
+  Vector by_variance;  ///< and by the variance
+};
+
 /// The capability of a model, asked for once at the start of a fit (Model::expectations).
 ///
 /// The contract: both functions return E log h under q, with every constant, and fill E[gradient]. They are
@@ -66,6 +75,10 @@ class ExpectedLogDensity {
   /// The same with C itself, dense. At a point, q without factors and residuals, C is -Hessian.
   virtual double expect(const GaussianView& q, VectorRef gradient, Matrix& curvature,
                         Evaluation& evaluation) const = 0;
+  /// Nothing if log h is no such sum.
+  virtual std::optional<PredictorTerms> predictor_terms(const GaussianView& /*q*/) const {
+    return std::nullopt;
+  }
 };
 
 /// The marginal distribution of a coordinate.
@@ -120,6 +133,9 @@ class ExpectedPrior {
  public:
   virtual ~ExpectedPrior() = default;
   virtual bool log_concave() const = 0;
+  /// Whether its E[-Hessian] is constant but for diagonal entries that each depend on the mean and variance
+  /// of their own coordinate alone.
+  virtual bool separable() const { return false; }
   /// E log prior; adds its gradient to `gradient`, and its E[-Hessian] to `curvature`.
   virtual double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const = 0;
 };

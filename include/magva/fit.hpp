@@ -122,6 +122,13 @@ struct Warning {
   std::string message;  ///< a sentence
 };
 
+/// A parameter whose posterior is not what the fit says.
+struct Doubt {
+  std::string parameter;
+  double shift;     ///< of the posterior's mean, in sds of the fit
+  double sd_ratio;  ///< the posterior's sd over the fit's
+};
+
 /// One rank that was considered.
 struct RankStep {
   Index rank;
@@ -136,7 +143,7 @@ struct StartReport {
 };
 
 struct FitResult {
-  Gaussian posterior;                  ///< of theta; posterior.kind() says what it is
+  Gaussian posterior;                  ///< of theta; posterior.corrected() has the better sds
   std::optional<FamilyKind> manifold;  ///< on which Algorithm 1 ran; unset where something else was run
   StopReason stopped;
   std::string stop_detail;  ///< why, in a sentence
@@ -145,6 +152,7 @@ struct FitResult {
   double khat;
   bool trusted;  ///< false: the warnings say why
   std::vector<Warning> warnings;
+  std::vector<Doubt> doubts;  ///< the parameters that the warnings are about, and by how much
   std::vector<RankStep> rank_path;
   std::vector<StartReport> starts;
   std::int64_t iterations;

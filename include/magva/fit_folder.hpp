@@ -5,6 +5,7 @@
 // refused by its name.
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -61,6 +62,7 @@ class Trace {
 struct ParameterSummary {
   std::string name;
   double mean, sd, q05, q50, q95;
+  double sd_gaussian = std::numeric_limits<double>::quiet_NaN();  ///< without the correction, if there is one
 };
 
 /// fit.json.
@@ -70,8 +72,9 @@ struct FitRecord {
   std::string stopped;      ///< 'converged', 'iteration limit', ...; 'running' while the fit is under way
   std::string stop_detail;  ///< why, in a sentence
   std::optional<bool> trusted;
-  std::vector<std::string> warnings;
-  std::vector<std::string> notes;
+  std::vector<std::string> warnings;  ///< about the posterior
+  std::vector<Doubt> doubts;          ///< the parameters that they are about
+  std::vector<std::string> notes;     ///< about the data and the model
   std::optional<double> elbo, elbo_se, khat;
   std::int64_t iterations = 0;
   std::int64_t gradient_evaluations = 0;
@@ -93,8 +96,8 @@ struct FitRecord {
 
 /// Of a fit that is about to run.
 FitRecord begin_record(const source::ModelSource& source);
-/// How it ended, with the parameters on the user's scale: coordinates of theta have exact Gaussian marginals,
-/// everything else is summarised from draws with this seed.
+/// How it ended, with the parameters on the user's scale, by the posterior's correction: coordinates of theta
+/// have exact Gaussian marginals, everything else is summarised from draws with this seed.
 void complete_record(FitRecord& record, const source::ModelSource& source, const FitResult& result,
                      std::uint64_t seed);
 

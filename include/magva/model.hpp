@@ -55,6 +55,16 @@ class Model {
     gradient.col(pairs) /= static_cast<double>(pairs);
   }
 
+  /// Log densities alone, on lines through one centre: entry (k, j) of `log_density` is that at
+  /// centre + steps(k) directions.col(j). False, with nothing written, if the model has no faster way than
+  /// `evaluate`. To be overridden by models in which theta enters by linear predictors, whose products with a
+  /// direction do for all of its points.
+  virtual bool evaluate_lines(ConstVectorRef /*centre*/, ConstMatrixRef /*directions*/,
+                              ConstVectorRef /*steps*/, MatrixRef /*log_density*/,
+                              Evaluation& /*evaluation*/) const {
+    return false;
+  }
+
   virtual std::unique_ptr<Scratch> make_scratch(Index /*max_draws*/) const {
     return std::make_unique<Scratch>();
   }

@@ -60,6 +60,15 @@ class Gaussian {
   /// The diagonal of Sigma^-1.
   Vector precision_diagonal() const;
 
+  /// A Gaussian nearer to the posterior than the fitted one, by linear response: its sds are right where the
+  /// fitted one's are too small, and summaries, intervals and predictions are about it. This Gaussian itself
+  /// if there is none.
+  const Gaussian& corrected() const { return corrected_ ? *corrected_ : *this; }
+  bool has_correction() const { return corrected_ != nullptr; }
+  /// This Gaussian with that correction, which must have none of its own.
+  Gaussian with_correction(Gaussian corrected) const;
+  Gaussian without_correction() const;
+
   /// theta = centre + scale o phi, where this is the distribution of phi.
   Gaussian transformed(ConstVectorRef centre, ConstVectorRef scale) const;
 
@@ -77,6 +86,7 @@ class Gaussian {
   Matrix factors_;
   Vector residual_;
   std::shared_ptr<const Capacitance> capacitance_;  ///< of a low-rank covariance
+  std::shared_ptr<const Gaussian> corrected_;       ///< null: none
   double log_det_ = 0;
 };
 

@@ -181,6 +181,8 @@ class Regression final : public Model {
                 Evaluation& evaluation) const override;
   void evaluate_antithetic(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                            Evaluation& evaluation) const override;
+  bool evaluate_lines(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps,
+                      MatrixRef log_density, Evaluation& evaluation) const override;
   std::unique_ptr<Scratch> make_scratch(Index max_draws) const override;
   Vector start() const override;
   const ExpectedLogDensity* expectations() const override { return expected_.get(); }

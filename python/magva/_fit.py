@@ -108,13 +108,13 @@ class Fit:
 
     @property
     def theta_mean(self) -> Array:
-        """The mean of the Gaussian."""
-        return self._handle.posterior.mean()
+        """The mean of theta."""
+        return self._handle.posterior.corrected.mean()
 
     @property
     def theta_sd(self) -> Array:
-        """The standard deviations of the Gaussian."""
-        return self._handle.posterior.sd()
+        """The standard deviations of theta: by linear response if it was computed, else the Gaussian's."""
+        return self._handle.posterior.corrected.sd()
 
     def theta_draws(self, number: int = 1000, *, seed: int = 1, resample: bool = False) -> Array:
         """Draws of theta, one row each."""
@@ -122,7 +122,7 @@ class Fit:
             raise ValueError(f"number is {number} and must be at least 1")
         if resample:
             return self._handle.resample(number, seed).T
-        return self._handle.posterior.draws(number, seed, 0).T
+        return self._handle.posterior.corrected.draws(number, seed, 0).T
 
     def _coordinate(self, name: int | str) -> int:
         names = self.theta_names
@@ -137,12 +137,12 @@ class Fit:
 
     def covariance_row(self, name: int | str) -> Array:
         """The covariances of one coordinate of theta, by name or index, with all."""
-        return self._handle.posterior.covariance_row(self._coordinate(name))
+        return self._handle.posterior.corrected.covariance_row(self._coordinate(name))
 
     def covariance(self, names: Iterable[int | str] | None = None) -> Array:
         """The covariance matrix of these coordinates of theta, or of all."""
         index = range(len(self.theta_names)) if names is None else [self._coordinate(name) for name in names]
-        return np.array([self._handle.posterior.covariance_row(i)[list(index)] for i in index])
+        return np.array([self._handle.posterior.corrected.covariance_row(i)[list(index)] for i in index])
 
     def correlation(self, names: Iterable[int | str] | None = None) -> Array:
         """The correlation matrix of these coordinates of theta, or of all."""
@@ -171,8 +171,8 @@ class Fit:
         return self._handle.posterior.residual_sd()
 
     def log_density(self, theta: Any) -> Array:
-        """The normalised log density of the Gaussian at points theta (S, m), or at one."""
-        return self._at_points(theta, self._handle.posterior.log_density)
+        """The normalised log density of the distribution of the draws at points theta (S, m), or at one."""
+        return self._at_points(theta, self._handle.posterior.corrected.log_density)
 
     def model_log_density(self, theta: Any) -> Array:
         """The model's log density, unnormalised, at points theta (S, m), or at one."""

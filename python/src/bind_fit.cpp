@@ -240,7 +240,7 @@ void bind_fit(nb::module_& module) {
       .def(
           "resample",
           [](const Fit& self, Index count, std::uint64_t seed) {
-            return importance_resample(*self.source().model, self.posterior(), count, seed);
+            return importance_resample(*self.source().model, self.posterior().corrected(), count, seed);
           },
           nb::arg("count"), nb::arg("seed"), nb::call_guard<nb::gil_scoped_release>())
       .def("predict", predict, nb::arg("table"), nb::arg("drop_missing"), nb::arg("draws"), nb::arg("seed"),

@@ -19,6 +19,7 @@ void bind_gaussian(nb::module_& module) {
       .def_prop_ro("dimension", &Gaussian::dimension)
       .def_prop_ro("kind", [](const Gaussian& self) { return std::string(to_string(self.kind())); })
       .def_prop_ro("rank", &Gaussian::rank)
+      .def_prop_ro("corrected", &Gaussian::corrected, nb::rv_policy::reference_internal)
       .def("mean", [](const Gaussian& self) { return Vector(self.mean()); })
       .def("sd", &Gaussian::sd)
       .def("factors", [](const Gaussian& self) { return Matrix(self.factors()); })

@@ -36,6 +36,9 @@ constexpr double kDoubt = .17;
 constexpr double kUseless = .69;
 /// A quantity whose mean or sd weights change by more is in doubt.
 constexpr double kMostReweighted = .3;
+/// Linear response that changes no sd by more, by its logarithm, has found the posterior near a Gaussian in
+/// all its marginals, whatever weights in many dimensions do.
+constexpr double kSmallResponse = .15;
 /// Parameters that a warning names, at most.
 constexpr std::size_t kNamed = 3;
 /// Coordinates are reweighted where so many draws are effective: the sd of the log of an sd is then .035, and
@@ -142,15 +145,38 @@ std::string describe(const std::vector<Doubt>& doubts) {
   return out;
 }
 
+/// The line alone says too much about means, and about sds unless there is a long tail.
+bool in_doubt(const MarginalError& error) {
+  return error.effective_draws > 0 ? error.size() > kDoubt : std::log(error.sd_ratio) > kUseless;
+}
+
+/// Of the parameters in doubt.
+double largest_error(const std::vector<MarginalError>& errors) {
+  double largest = 0;
+  for (const MarginalError& error : errors)
+    if (in_doubt(error)) largest = std::max(largest, error.size());
+  return largest;
+}
+
+/// Of the correction, if there is one; a correction that is no better than what it corrects is dropped.
+std::vector<MarginalError> marginal_errors(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                                           Assessment& out) {
+  std::vector<MarginalError> errors = check_marginals(evaluator, q.corrected(), seed);
+  const double largest = largest_error(errors);
+  if (!q.has_correction() || largest == 0) return errors;
+  std::vector<MarginalError> fitted = check_marginals(evaluator, q, seed);
+  out.correction_holds = largest <= largest_error(fitted);
+  return out.correction_holds ? errors : fitted;
+}
+
 /// Marginals that are not the Gaussian's, by name. True where an importance sample along one of them has
 /// found its way: then the posterior is understood.
 bool assess_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed, Assessment& out) {
   bool understood = false;
   double worst = 0;
-  for (const MarginalError& error : check_marginals(evaluator, q, seed)) {
-    // The line alone says too much about means, and about sds unless there is a long tail.
+  for (const MarginalError& error : marginal_errors(evaluator, q, seed, out)) {
+    if (!in_doubt(error)) continue;
     const bool sampled = error.effective_draws > 0;
-    if (sampled ? error.size() <= kDoubt : std::log(error.sd_ratio) <= kUseless) continue;
     understood = understood || sampled;
     if (sampled) worst = std::max(worst, error.size());
     out.doubts.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
@@ -182,7 +208,7 @@ void assess_reweighting(const std::optional<Reweighted>& moved, double bound, As
 }
 
 /// What takes further evaluations, and is left out where there is no time for them. True where the
-/// posterior's difference from the Gaussian is understood.
+/// posterior's difference from the fitted Gaussian is understood.
 bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                   const AssessmentOptions& options, Assessment& out) {
   if (out.ending.claims_optimum && options.probe_tails) assess_tails(evaluator, q, out);
@@ -192,12 +218,13 @@ bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights
     assess_reweighting(reweight_quantities(evaluator, q, *options.quantities, options.seed), kMostReweighted,
                        out);
   } else if (telling) {
-    const auto moved = most_reweighted(evaluator.model(), q, options.seed + 1,
+    const Gaussian& reported = out.correction_holds ? q.corrected() : q;
+    const auto moved = most_reweighted(evaluator.model(), q, reported, options.seed + 1,
                                        exponentials(weights.log_weights), evaluator.workers());
     // The sd of the log of an sd from so many draws; three times that for the worst of several.
     assess_reweighting(moved, kDoubt + 3 / std::sqrt(2 * weights.effective), out);
   }
-  return understood;
+  return understood || (out.correction_holds && options.response < kSmallResponse);
 }
 
 }  // namespace

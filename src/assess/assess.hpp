@@ -1,5 +1,7 @@
 #pragma once
 // The one place that decides how far a fit can be trusted.
+#include <limits>
+
 #include "core/evaluator.hpp"
 #include "magva/diagnostics.hpp"
 #include "magva/fit.hpp"
@@ -20,13 +22,8 @@ struct AssessmentOptions {
   const Quantities* quantities = nullptr;  ///< null: the coordinates of theta
   std::optional<ElboEstimate> estimate;    ///< with these draws and seed + 1, where it is known already
   bool probe_tails = true;                 ///< false where they are known to be light
-};
-
-/// A parameter whose posterior is not the Gaussian's.
-struct Doubt {
-  std::string parameter;
-  double shift;     ///< of the posterior's mean, in sds of the Gaussian
-  double sd_ratio;  ///< the posterior's sd over the Gaussian's
+  /// Largest |log| by which linear response changes an sd of the best full-rank Gaussian; NaN: not known.
+  double response = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct Assessment {
@@ -34,6 +31,7 @@ struct Assessment {
   double elbo = 0;
   double elbo_se = 0;
   double khat = 0;
+  bool correction_holds = true;  ///< of a Gaussian with one: it is nearer to the posterior
   bool trusted = true;
   std::vector<Doubt> doubts;
   std::vector<Warning> warnings;
@@ -45,8 +43,9 @@ struct Assessment {
   }
 };
 
-/// ELBO, k-hat and tails of q for the evaluator's model, and what they and the fit's ending mean. A fit that
-/// was stopped early is assessed in a hurry: by few draws, within a fraction of a second.
+/// ELBO, k-hat and tails of q for the evaluator's model, and what they and the fit's ending mean; means and
+/// sds of parameters are those of q's correction, if it has one that holds. A fit that was stopped early is
+/// assessed in a hurry: by few draws, within a fraction of a second.
 Assessment assess(Evaluator& evaluator, const Gaussian& q, FitEnding ending,
                   const AssessmentOptions& options);
 

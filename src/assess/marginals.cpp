@@ -28,27 +28,18 @@ constexpr double kSmallError = .08;
 /// An importance sample for each of the worst.
 constexpr std::size_t kMostSamples = 12;
 constexpr Index kSampleDraws = 500;
-/// Fewer effective draws decide nothing.
+/// Fewer effective draws decide nothing; where so many samples had fewer, others would, too.
 constexpr double kFewestEffective = 100;
+constexpr int kMostFailures = 2;
+
+/// Lines that are looked at together.
+constexpr Index kLinesAtOnce = 64;
 
 /// The line of conditional means given theta_i; z in sds of theta_i.
-struct Line {
-  Index coordinate;
-  Vector direction;
-};
-
-Line line_of(const Gaussian& q, Index i) {
+Vector direction_of(const Gaussian& q, Index i) {
   Vector direction = q.covariance_row(i);
   direction /= std::sqrt(direction(i));
-  return {i, std::move(direction)};
-}
-
-Vector log_densities_along(Evaluator& evaluator, const Gaussian& q, const Line& line, const Vector& z) {
-  const Matrix theta = (line.direction * z.transpose()).colwise() + q.mean();
-  Vector log_density(z.size());
-  Matrix gradient(theta.rows(), theta.cols());
-  evaluator.evaluate(theta, log_density, gradient);
-  return log_density;
+  return direction;
 }
 
 Vector first_points() {
@@ -70,9 +61,14 @@ bool differs(const double* fall) {
   return false;
 }
 
-bool needs_second_look(Evaluator& evaluator, const Gaussian& q, const Line& line, double centre) {
-  const Vector fall = centre - log_densities_along(evaluator, q, line, first_points()).array();
-  return differs(fall.data()) || differs(fall.data() + kRadii);
+/// Of the lines, those on which the density does not fall as the Gaussian's does.
+std::vector<Index> find_different(Evaluator& evaluator, const Gaussian& q, const Matrix& directions,
+                                  double centre) {
+  const Matrix fall = centre - evaluator.evaluate_lines(q.mean(), directions, first_points()).array();
+  std::vector<Index> out;
+  for (Index j = 0; j < fall.cols(); ++j)
+    if (differs(fall.col(j).data()) || differs(fall.col(j).data() + kRadii)) out.push_back(j);
+  return out;
 }
 
 Vector line_points() {
@@ -86,17 +82,17 @@ double standard_normal(double z) {
 
 // Half of the proposal's z are the Gaussian's own and half the line's; all else is as under the Gaussian,
 // given z. So the ratio of the proposal to the Gaussian depends on z alone.
-std::optional<MarginalError> sample_marginal(Evaluator& evaluator, const Gaussian& q, const Line& line,
+std::optional<MarginalError> sample_marginal(Evaluator& evaluator, const Gaussian& q, Index i,
                                              const LineDensity& density, std::uint64_t seed) {
   Matrix theta = q.draws(kSampleDraws, seed);
-  const Index i = line.coordinate;
-  const double sd = line.direction(i);
+  const Vector direction = direction_of(q, i);
+  const double sd = direction(i);
   Vector z = (theta.row(i).transpose().array() - q.mean()(i)) / sd;
   const Index own = kSampleDraws / 2;
   for (Index s = own; s < kSampleDraws; ++s) {
     const double u = (static_cast<double>(s - own) + .5) / static_cast<double>(kSampleDraws - own);
     const double to = density.quantile(u);
-    theta.col(s) += (to - z(s)) * line.direction;
+    theta.col(s) += (to - z(s)) * direction;
     z(s) = to;
   }
   Vector log_density(kSampleDraws);
@@ -119,7 +115,6 @@ std::optional<MarginalError> sample_marginal(Evaluator& evaluator, const Gaussia
 }
 
 struct Suspect {
-  Line line;
   LineDensity density;
   MarginalError error;
 };
@@ -131,13 +126,19 @@ std::vector<Suspect> find_suspects(Evaluator& evaluator, const Gaussian& q) {
   std::vector<Suspect> out;
   if (!std::isfinite(centre)) return out;
   const Index stride = (m + kMostCoordinates - 1) / kMostCoordinates;
-  for (Index i = 0; i < m; i += stride) {
-    Line line = line_of(q, i);
-    if (!needs_second_look(evaluator, q, line, centre)) continue;
-    const Vector z = line_points();
-    LineDensity density(z, log_densities_along(evaluator, q, line, z));
-    const MarginalError error{i, density.mean(), density.sd(), 0};
-    if (error.size() > kSmallError) out.push_back({std::move(line), std::move(density), error});
+  const Index lines = (m + stride - 1) / stride;
+  const Vector z = line_points();
+  for (Index first = 0; first < lines; first += kLinesAtOnce) {
+    Matrix directions(m, std::min(kLinesAtOnce, lines - first));
+    for (Index j = 0; j < directions.cols(); ++j) directions.col(j) = direction_of(q, (first + j) * stride);
+    const std::vector<Index> different = find_different(evaluator, q, directions, centre);
+    if (different.empty()) continue;
+    const Matrix on_lines = evaluator.evaluate_lines(q.mean(), directions(Eigen::all, different), z);
+    for (std::size_t k = 0; k < different.size(); ++k) {
+      LineDensity density(z, on_lines.col(static_cast<Index>(k)));
+      const MarginalError error{(first + different[k]) * stride, density.mean(), density.sd(), 0};
+      if (error.size() > kSmallError) out.push_back({std::move(density), error});
+    }
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const Suspect& a, const Suspect& b) { return a.error.size() > b.error.size(); });
@@ -195,11 +196,14 @@ double LineDensity::quantile(double u) const {
 std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed) {
   const std::vector<Suspect> suspects = find_suspects(evaluator, q);
   std::vector<MarginalError> out;
+  int failures = 0;
   for (std::size_t k = 0; k < suspects.size(); ++k) {
     const Suspect& suspect = suspects[k];
-    const auto sampled = k < kMostSamples
-                             ? sample_marginal(evaluator, q, suspect.line, suspect.density, seed + k)
-                             : std::nullopt;
+    const bool worthwhile = k < kMostSamples && failures < kMostFailures;
+    const auto sampled =
+        worthwhile ? sample_marginal(evaluator, q, suspect.error.coordinate, suspect.density, seed + k)
+                   : std::nullopt;
+    if (!sampled) ++failures;
     out.push_back(sampled.value_or(suspect.error));
   }
   std::stable_sort(out.begin(), out.end(),

@@ -27,8 +27,8 @@ std::optional<Reweighted> most_reweighted(const std::vector<std::string>& names,
   return worst;
 }
 
-std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, std::uint64_t seed,
-                                          ConstVectorRef weights, Workers& workers) {
+std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, const Gaussian& reported,
+                                          std::uint64_t seed, ConstVectorRef weights, Workers& workers) {
   if (!weights.allFinite()) return std::nullopt;
   const Index block = elbo_block(q);
   Vector shift = Vector::Zero(q.dimension());
@@ -39,12 +39,12 @@ std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q,
     shift += deviation * weights.segment(first, count);
     square += deviation.cwiseAbs2() * weights.segment(first, count);
   }
-  const Vector sd = q.sd();
+  const Vector sd = reported.sd();
   std::optional<Reweighted> worst;
   for (Index i = 0; i < q.dimension(); ++i) {
     const double variance = square(i) - shift(i) * shift(i);
     if (!(variance > 0)) continue;
-    const Reweighted now{"", q.mean()(i), sd(i), q.mean()(i) + shift(i), std::sqrt(variance)};
+    const Reweighted now{"", reported.mean()(i), sd(i), q.mean()(i) + shift(i), std::sqrt(variance)};
     if (worst && now.difference() <= worst->difference()) continue;
     worst = now;
     worst->name = model.parameter_name(i);

@@ -24,9 +24,9 @@ struct Reweighted {
 std::optional<Reweighted> most_reweighted(const std::vector<std::string>& names, const Matrix& values,
                                           ConstVectorRef weights);
 
-/// The same for the coordinates of theta, whose own moments are known: `weights` are those of the draws by
-/// which an ELBO is estimated with this seed.
-std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, std::uint64_t seed,
-                                          ConstVectorRef weights, Workers& workers);
+/// The same for the coordinates of theta, whose means and sds are those of `reported`: `weights` are those of
+/// the draws of q by which its ELBO is estimated with this seed.
+std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, const Gaussian& reported,
+                                          std::uint64_t seed, ConstVectorRef weights, Workers& workers);
 
 }  // namespace magva

@@ -74,6 +74,16 @@ TailKind classify(const double* fall) {
   return flat ? TailKind::kImproper : heavy ? TailKind::kHeavy : TailKind::kLight;
 }
 
+/// In sds: the radii on one side, then on the other.
+Vector tail_points() {
+  Vector out(2 * kTailRadii);
+  for (int k = 0; k < kTailRadii; ++k) {
+    out(k) = std::ldexp(kFirstTailRadius, k);
+    out(kTailRadii + k) = -out(k);
+  }
+  return out;
+}
+
 }  // namespace
 
 TailReport probe_tails(Evaluator& evaluator, const Gaussian& q) {
@@ -81,22 +91,15 @@ TailReport probe_tails(Evaluator& evaluator, const Gaussian& q) {
   Vector at_mean(m);
   const double centre = evaluator.evaluate(q.mean(), at_mean);
   TailReport report;
-  constexpr Index kColumns = 2 * kTailRadii;
-  for (const Axis& axis : axes(evaluator.model(), q)) {
-    Matrix theta(m, kColumns);
-    for (Index side = 0; side < 2; ++side)
-      for (Index k = 0; k < kTailRadii; ++k)
-        theta.col(side * kTailRadii + k) = q.mean() + (side == 0 ? 1 : -1) * kFirstTailRadius *
-                                                          std::ldexp(1, static_cast<int>(k)) * axis.direction;
-    Vector log_density(kColumns);
-    Matrix gradient(m, kColumns);
-    evaluator.evaluate(theta, log_density, gradient);
-    const Vector fall = centre - log_density.array();
+  const std::vector<Axis> probed = axes(evaluator.model(), q);
+  Matrix directions(m, static_cast<Index>(probed.size()));
+  for (std::size_t j = 0; j < probed.size(); ++j) directions.col(static_cast<Index>(j)) = probed[j].direction;
+  const Matrix fall = centre - evaluator.evaluate_lines(q.mean(), directions, tail_points()).array();
+  for (std::size_t j = 0; j < probed.size(); ++j)
     for (Index side = 0; side < 2; ++side) {
-      const TailKind kind = classify(fall.data() + side * kTailRadii);
-      if (kind > report.kind) report = {kind, axis.name};
+      const TailKind kind = classify(fall.col(static_cast<Index>(j)).data() + side * kTailRadii);
+      if (kind > report.kind) report = {kind, probed[j].name};
     }
-  }
   return report;
 }
 

@@ -73,6 +73,30 @@ void Evaluator::adapt_batch(Index columns, double seconds) {
     columns_ = std::min(2 * columns_, most_columns_);
 }
 
+Matrix Evaluator::evaluate_lines(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps) {
+  const Index points = steps.size();
+  Matrix out(points, directions.cols());
+  Evaluation evaluation{*scratch_, workers_, calls_};
+  const Index lines_at_once = std::max<Index>(1, most_columns_ / points);
+  bool fast = true;
+  for (Index first = 0; first < directions.cols(); first += lines_at_once) {
+    const auto some = directions.middleCols(first, std::min(lines_at_once, directions.cols() - first));
+    auto log_density = out.middleCols(first, some.cols());
+    if (control_ != nullptr) control_->poll();
+    fast = fast && model_.evaluate_lines(centre, some, steps, log_density, evaluation);
+    if (fast) continue;
+    Matrix theta(centre.size(), points * some.cols());
+    for (Index j = 0; j < some.cols(); ++j)
+      theta.middleCols(j * points, points) = (some.col(j) * steps.transpose()).colwise() + centre;
+    Matrix gradient(theta.rows(), theta.cols());
+    Vector values(theta.cols());
+    evaluate(theta, values, gradient);
+    log_density.reshaped() = values;
+  }
+  return out.unaryExpr(
+      [](double value) { return std::isfinite(value) ? value : -std::numeric_limits<double>::infinity(); });
+}
+
 double Evaluator::evaluate(ConstVectorRef theta, VectorRef gradient) {
   Vector log_density(1);
   Matrix column(theta.size(), 1);

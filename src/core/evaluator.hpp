@@ -20,6 +20,9 @@ class Evaluator {
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient);
   /// At one point; the log density.
   double evaluate(ConstVectorRef theta, VectorRef gradient);
+  /// Log densities alone, on lines through one centre: entry (k, j) is that at
+  /// centre + steps(k) directions.col(j), -infinity where the model cannot be evaluated.
+  Matrix evaluate_lines(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps);
 
   const Model& model() const { return model_; }
   Index dimension() const { return model_.dimension(); }

@@ -93,6 +93,8 @@ class DefaultRun {
     ExactStop stop;
   };
   std::vector<ExactFit> exact_fits_;
+  /// By linear response.
+  double correct(ExactFit& fit);
 
   // Of the fit, without the assessment.
   std::int64_t evaluations_ = 0;

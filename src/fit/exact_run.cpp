@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/elbo.hpp"
+#include "exact/linear_response.hpp"
 #include "exact/low_rank.hpp"
 #include "fit/default_run.hpp"
 #include "search/quadratic_fit.hpp"
@@ -134,14 +135,32 @@ void DefaultRun::fit_exactly(const ExpectedLogDensity& expected, const std::vect
     stop(best.converged ? StopReason::kConverged : StopReason::kIterationLimit, describe_stop(best));
 }
 
+// The largest change of an sd; NaN if there is no correction.
+double DefaultRun::correct(ExactFit& fit) {
+  ExactElbo elbo(*model_.expectations(), evaluator_.workers());
+  const ExactObserver go_on = [&](std::int64_t, double) {
+    try {
+      control_.poll();
+    } catch (const Stopped&) {
+      return false;
+    }
+    return true;
+  };
+  auto response = fit.stop.converged ? linear_response(elbo, fit.posterior, go_on) : std::nullopt;
+  if (!response) return std::numeric_limits<double>::quiet_NaN();
+  fit.posterior = fit.posterior.with_correction(std::move(response->corrected));
+  return response->change;
+}
+
 FitResult DefaultRun::assess_exact() {
-  const ExactFit& best = exact_fits_.front();
+  ExactFit& best = exact_fits_.front();
   AssessmentOptions options{.draws = std::min(options_.diagnostic_draws, kMostDraws),
                             .seed = options_.seed,
                             .quantities = options_.quantities ? &*options_.quantities : nullptr,
                             .estimate = std::nullopt};
   if (!control_.stopped()) {
     control_.enter(Phase::kAssessment);
+    options.response = correct(best);
     const ElboEstimate first =
         estimate_elbo(evaluator_, best.posterior, std::min(options.draws, kFirstDraws), options.seed + 1);
     if (first.se * std::sqrt(static_cast<double>(first.log_weights.size())) < kSmallSpread) {
@@ -154,6 +173,7 @@ FitResult DefaultRun::assess_exact() {
   Assessment assessment = assess(evaluator_, best.posterior, ending, options);
   assessment.elbo = best.elbo;
   assessment.elbo_se = 0;
+  if (!assessment.correction_holds) best.posterior = best.posterior.without_correction();
   FitResult result = report(best.posterior, std::move(assessment), best.stop.iterations);
   result.expectations = Expectations::kExact;
   return result;

@@ -92,6 +92,7 @@ FitResult assessed(Gaussian posterior, Assessment assessment) {
           .khat = assessment.khat,
           .trusted = assessment.trusted,
           .warnings = std::move(assessment.warnings),
+          .doubts = std::move(assessment.doubts),
           .rank_path = {},
           .starts = {},
           .iterations = 0,

@@ -21,6 +21,9 @@ class ExpectedBlocks final : public ExpectedPrior {
   bool log_concave() const override {
     return std::all_of(terms_.begin(), terms_.end(), [](const auto& term) { return term->log_concave(); });
   }
+  bool separable() const override {
+    return std::all_of(terms_.begin(), terms_.end(), [](const auto& term) { return term->separable(); });
+  }
   double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const override {
     double value = 0;
     for (const auto& term : terms_) value += term->expect(q, gradient, curvature);

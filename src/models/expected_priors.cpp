@@ -33,6 +33,7 @@ class ExpectedNormalPrior final : public ExpectedPrior {
   ExpectedNormalPrior(double variance, Index coefficients)
       : variance_(variance), coefficients_(coefficients) {}
   bool log_concave() const override { return true; }
+  bool separable() const override { return true; }
   double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const override {
     double value = 0;
     for (Index i = 0; i < coefficients_; ++i) value += expect_normal(q, i, variance_, gradient, curvature);

@@ -24,6 +24,7 @@ class HorseshoeTerm final : public PriorTerm {
   bool coefficients_are_coordinates() const override { return false; }
   bool has_expectations() const override { return false; }
   bool log_concave() const override { return false; }
+  bool separable() const override { return false; }
   double expect(const GaussianView&, VectorRef, SymmetricEntries&) const override {
     return std::numeric_limits<double>::quiet_NaN();
   }

@@ -33,6 +33,7 @@ class PriorTerm {
   virtual std::string hyper_name(Index /*k*/, const std::vector<std::string>& /*names*/) const { return {}; }
   virtual bool has_expectations() const { return true; }
   virtual bool log_concave() const { return true; }
+  virtual bool separable() const { return true; }  ///< as for an ExpectedPrior
   virtual double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const = 0;
 
  protected:

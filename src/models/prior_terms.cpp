@@ -145,6 +145,7 @@ class HierarchicalTerm final : public PriorTerm {
   HierarchicalTerm(const HierarchicalBlock& prior, const BlockPlace& place)
       : PriorTerm(place), prior_(prior) {}
   bool log_concave() const override { return false; }
+  bool separable() const override { return false; }
 
   double add_to(const double* theta, double* gradient) const override {
     const auto count = static_cast<double>(place_.count);

@@ -168,11 +168,26 @@ Vector Gaussian::log_density(ConstMatrixRef theta) const {
   return -.5 * (deviation.cwiseProduct(solve(deviation)).colwise().sum().transpose().array() + constant);
 }
 
+Gaussian Gaussian::with_correction(Gaussian corrected) const {
+  if (corrected.dimension() != dimension() || corrected.corrected_)
+    throw UsageError("a correction has the dimension of its Gaussian, and no correction of its own");
+  Gaussian out = *this;
+  out.corrected_ = std::make_shared<const Gaussian>(std::move(corrected));
+  return out;
+}
+
+Gaussian Gaussian::without_correction() const {
+  Gaussian out = *this;
+  out.corrected_ = nullptr;
+  return out;
+}
+
 Gaussian Gaussian::transformed(ConstVectorRef centre, ConstVectorRef scale) const {
   Vector mean = centre + scale.cwiseProduct(mean_);
   Matrix factors = scale.asDiagonal() * factors_;
-  if (dense_) return dense(std::move(mean), std::move(factors));
-  return low_rank(std::move(mean), std::move(factors), scale.cwiseProduct(residual_));
+  Gaussian out = dense_ ? dense(std::move(mean), std::move(factors))
+                        : low_rank(std::move(mean), std::move(factors), scale.cwiseProduct(residual_));
+  return corrected_ ? out.with_correction(corrected_->transformed(centre, scale)) : out;
 }
 
 double kl_divergence(const Gaussian& a, const Gaussian& b) {

@@ -4,7 +4,7 @@ namespace magva {
 
 namespace {
 constexpr const char* kKind = "posterior";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 }  // namespace
 
 void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
@@ -33,6 +33,8 @@ void Gaussian::save(const std::filesystem::path& path, const std::vector<std::st
   write_gaussian(out, *this);
   out.integer(static_cast<std::int64_t>(names.size()));
   for (const auto& name : names) out.text(name);
+  out.integer(has_correction() ? 1 : 0);
+  if (has_correction()) write_gaussian(out, corrected());
   out.commit();
 }
 
@@ -41,6 +43,11 @@ SavedPosterior load_posterior(const std::filesystem::path& path) {
   Gaussian gaussian = read_gaussian(in);
   std::vector<std::string> names;
   for (std::size_t left = in.count(); left > 0; --left) names.push_back(in.text());
+  if (in.integer() == 1) {
+    Gaussian corrected = read_gaussian(in);
+    if (corrected.dimension() != gaussian.dimension()) in.fail("its parts do not fit each other");
+    gaussian = gaussian.with_correction(std::move(corrected));
+  }
   in.finish();
   if (names.size() != static_cast<std::size_t>(gaussian.dimension()))
     in.fail("its parts do not fit each other");

@@ -27,7 +27,7 @@ std::optional<CheckInput> table_check_input(const source::ModelSpec& spec,
   input.family = family_of(spec, rows->response);
   if (!input.family) return std::nullopt;
   const auto model = std::make_shared<const Regression>(source::model_without_data(spec));
-  const auto theta = std::make_shared<const Matrix>(posterior.draws(options.draws, options.seed));
+  const auto theta = std::make_shared<const Matrix>(posterior.corrected().draws(options.draws, options.seed));
   input.rows = {rows->response.data(), nullptr, nullptr, rows->response.size()};
   input.predictor = [model, theta, rows](Index first, MatrixRef eta) {
     eta = linear_predictor(*model, rows_from(rows->design, first, eta.rows()), *theta);
@@ -50,8 +50,9 @@ std::optional<CheckInput> check_input(const source::ModelSource& source, const G
                              : table_check_input(*spec, source.rows, posterior, options);
   // Draws of a fit with groups are resampled already.
   if (input && !source.mixed) {
-    const Matrix theta = posterior.draws(draws, seed);
-    input->log_weights = log_densities(*source.model, theta) - posterior.log_density(theta);
+    const Gaussian& drawn = posterior.corrected();
+    const Matrix theta = drawn.draws(draws, seed);
+    input->log_weights = log_densities(*source.model, theta) - drawn.log_density(theta);
   }
   return input;
 }

@@ -48,6 +48,17 @@ Json details_of(const FitResult& result, const source::ModelSource& source) {
   return out;
 }
 
+/// By the corrected posterior, beside the fitted one's sds.
+PosteriorSummary summarise_both(const source::Reporter& reporter, const Gaussian& posterior,
+                                std::uint64_t seed) {
+  PosteriorSummary out = summarise(reporter, posterior.corrected(), seed);
+  const PosteriorSummary fitted =
+      posterior.has_correction() ? summarise(reporter, posterior, seed) : PosteriorSummary(out);
+  for (std::size_t i = 0; i < out.parameters.size(); ++i)
+    out.parameters[i].sd_gaussian = fitted.parameters[i].sd;
+  return out;
+}
+
 }  // namespace
 
 FitRecord begin_record(const source::ModelSource& source) {
@@ -62,11 +73,12 @@ FitRecord begin_record(const source::ModelSource& source) {
 
 void complete_record(FitRecord& record, const source::ModelSource& source, const FitResult& result,
                      std::uint64_t seed) {
-  const PosteriorSummary summary = summarise(*source.reporter, result.posterior, seed);
+  const PosteriorSummary summary = summarise_both(*source.reporter, result.posterior, seed);
   record.stopped = to_string(result.stopped);
   record.stop_detail = result.stop_detail;
   record.trusted = result.trusted;
   for (const auto& warning : result.warnings) record.warnings.push_back(warning.message);
+  record.doubts = result.doubts;
   record.elbo = result.elbo;
   record.elbo_se = result.elbo_se;
   record.khat = result.khat;
@@ -82,12 +94,13 @@ void complete_record(FitRecord& record, const source::ModelSource& source, const
   }
   record.details = details_of(result, source);
   record.details["summary_draws"] = summary.draws;
+  record.details["sd"] = result.posterior.has_correction() ? "linear response" : "gaussian";
   record.parameters = summary.parameters;
   if (summary.failed > 0)
     record.warnings.push_back(
         fmt::format("the model could not report {} of {} draws", summary.failed, summary.draws));
   for (auto& warning : source.reporter->warnings()) record.warnings.push_back(std::move(warning));
-  for (auto& remark : source::remarks(source, result.posterior)) record.warnings.push_back(std::move(remark));
+  for (auto& remark : source::remarks(source, result.posterior)) record.notes.push_back(std::move(remark));
 }
 
 }  // namespace magva::results

@@ -33,14 +33,25 @@ std::optional<T> optional_at(const Json& json, const char* key) {
 }
 
 Json to_json(const ParameterSummary& p) {
-  return {{"name", p.name}, {"mean", p.mean}, {"sd", p.sd}, {"q05", p.q05}, {"q50", p.q50}, {"q95", p.q95}};
+  return {{"name", p.name}, {"mean", p.mean}, {"sd", p.sd},  {"sd_gaussian", p.sd_gaussian},
+          {"q05", p.q05},   {"q50", p.q50},   {"q95", p.q95}};
 }
 
 double number_or_nan(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
 
 ParameterSummary parameter_from_json(const Json& json) {
-  return {json.at("name").get<std::string>(), number_or_nan(json.at("mean")), number_or_nan(json.at("sd")),
-          number_or_nan(json.at("q05")),      number_or_nan(json.at("q50")),  number_or_nan(json.at("q95"))};
+  return {json.at("name").get<std::string>(),   number_or_nan(json.at("mean")), number_or_nan(json.at("sd")),
+          number_or_nan(json.at("q05")),        number_or_nan(json.at("q50")),  number_or_nan(json.at("q95")),
+          number_or_nan(json.at("sd_gaussian"))};
+}
+
+Json to_json(const Doubt& doubt) {
+  return {{"parameter", doubt.parameter}, {"shift", doubt.shift}, {"sd_ratio", doubt.sd_ratio}};
+}
+
+Doubt doubt_from_json(const Json& json) {
+  return {json.at("parameter").get<std::string>(), number_or_nan(json.at("shift")),
+          number_or_nan(json.at("sd_ratio"))};
 }
 
 Json to_json(const FitRecord& r) {
@@ -55,6 +66,8 @@ Json to_json(const FitRecord& r) {
   json["stop_detail"] = r.stop_detail;
   json["trusted"] = or_null(r.trusted);
   json["warnings"] = r.warnings;
+  json["doubts"] = Json::array();
+  for (const auto& doubt : r.doubts) json["doubts"].push_back(to_json(doubt));
   json["notes"] = r.notes;
   json["iterations"] = r.iterations;
   json["gradient_evaluations"] = r.gradient_evaluations;
@@ -86,6 +99,7 @@ FitRecord record_from_json(const Json& json) {
   r.stop_detail = json.at("stop_detail");
   r.trusted = optional_at<bool>(json, "trusted");
   r.warnings = json.at("warnings").get<std::vector<std::string>>();
+  for (const auto& doubt : json.at("doubts")) r.doubts.push_back(doubt_from_json(doubt));
   r.notes = json.at("notes").get<std::vector<std::string>>();
   r.iterations = json.at("iterations");
   r.gradient_evaluations = json.at("gradient_evaluations");

@@ -32,7 +32,7 @@ class Fit(Case):
         self.assertEqual(names[:4], ["(Intercept)", "a", "b", "c"])
         self.assertEqual(len(names), 6)
         for p in record["parameters"]:
-            self.assertEqual(list(p), ["name", "mean", "sd", "q05", "q50", "q95"])
+            self.assertEqual(list(p), ["name", "mean", "sd", "sd_gaussian", "q05", "q50", "q95"])
             self.assertGreater(p["sd"], 0)
             self.assertLess(p["q05"], p["q50"])
             self.assertAlmostEqual(p["q95"] - p["mean"], 1.6448536269514722 * p["sd"], places=12)

@@ -60,7 +60,7 @@ class Posterior(Case):
         # log sds within sqrt(.002) = .045.
         for parameter, m, s in zip(fitted, mean, sd):
             self.assertLess(abs(parameter["mean"] - m), .063 * s, parameter)
-            self.assertLess(abs(math.log(parameter["sd"] / s)), .045, parameter)
+            self.assertLess(abs(math.log(parameter["sd_gaussian"] / s)), .045, parameter)
 
     def test_poisson(self):
         self.number_table(n=60)

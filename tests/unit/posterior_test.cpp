@@ -40,6 +40,30 @@ TEST(Gaussian, CanonicalFormKeepsTheCovarianceAndIdentifiesTheFactors) {
   EXPECT_LT(subspace_angles(a, b).maxCoeff(), 1e-7);
 }
 
+TEST(Gaussian, KeepsItsCorrectionInFilesAndUnderTransformations) {
+  const Gaussian fitted = low_rank(5, 2, 1);
+  EXPECT_EQ(&fitted.corrected(), &fitted);
+  const Matrix wider = (covariance(fitted) + Matrix::Identity(5, 5)).llt().matrixL();
+  const Gaussian q = fitted.with_correction(Gaussian::dense(fitted.mean(), wider));
+  EXPECT_TRUE(q.has_correction());
+  EXPECT_EQ(q.sd(), fitted.sd());
+  EXPECT_GT((q.corrected().sd() - q.sd()).minCoeff(), .1);
+  EXPECT_FALSE(q.without_correction().has_correction());
+  EXPECT_THROW((void)fitted.with_correction(low_rank(6, 2, 7)), UsageError);
+  EXPECT_THROW((void)fitted.with_correction(q), UsageError);
+
+  const Gaussian scaled = q.transformed(Vector::Ones(5), Vector::Constant(5, 2.));
+  EXPECT_LT((scaled.corrected().sd() - 2 * q.corrected().sd()).norm(), 1e-12);
+
+  const test::TemporaryFolder folder;
+  q.save(folder.path() / "posterior", {"a", "b", "c", "d", "e"});
+  const SavedPosterior saved = load_posterior(folder.path() / "posterior");
+  ASSERT_TRUE(saved.gaussian.has_correction());
+  EXPECT_EQ(saved.gaussian.factors(), q.factors());
+  EXPECT_EQ(saved.gaussian.corrected().factors(), q.corrected().factors());
+  EXPECT_EQ(saved.names.size(), 5);
+}
+
 TEST(Gaussian, DivergenceAgreesWithItsDenseFormula) {
   const Gaussian low = low_rank(6, 2, 1);
   const Gaussian mean_field = low_rank(6, 0, 4);

@@ -1,0 +1,168 @@
+// The covariance by linear response of a fitted Gaussian, by the way that its model allows.
+#include <Eigen/Cholesky>
+
+#include <cmath>
+#include <limits>
+
+#include "exact/linear_response.hpp"
+
+namespace magva {
+
+namespace {
+
+/// Largest m: the covariance is a dense matrix.
+constexpr Index kMostParameters = 2000;
+/// Numbers in a design that is worth looking at, at most: an eighth of a gigabyte.
+constexpr double kMostNumbers = 16e6;
+/// Multiplications by differences, at most: some tenths of a second.
+constexpr double kMostDifferencesWork = 5e8;
+/// Of a Newton step of a low-rank fit that goes on to full rank, at most.
+constexpr double kMostNewtonWork = 1e9;
+/// Products with the Hessian that one parameter takes, about.
+constexpr double kUsualProducts = 8;
+constexpr int kMostProducts = 60;
+/// Of a solution, relative; variances err by its square.
+constexpr double kResidual = 1e-4;
+/// Of a difference, in posterior sds: errors of 1e-10 in expectations leave derivatives to 1e-7.
+constexpr double kDifference = 1e-3;
+
+/// A move of a Gaussian in the coordinates of its root L: of the mean by L `mean`, of the covariance by
+/// L `covariance` L'.
+struct Move {
+  Vector mean;
+  Matrix covariance;
+
+  double dot(const Move& other) const {
+    return mean.dot(other.mean) + covariance.cwiseProduct(other.covariance).sum();
+  }
+  void add(double share, const Move& other) {
+    mean += share * other.mean;
+    covariance += share * other.covariance;
+  }
+};
+
+/// Minus the ELBO's Hessian at its maximum, where the gradient by the covariance, (Sigma^-1 - C) / 2, is 0.
+class NegativeHessian {
+ public:
+  NegativeHessian(ExactElbo& elbo, const Vector& mean, const Matrix& root)
+      : elbo_(elbo), mean_(mean), root_(root) {}
+
+  Move operator*(const Move& x) const {
+    const double h = kDifference / std::sqrt(x.dot(x));
+    const CurvedElbo above = at(h, x);
+    const CurvedElbo below = at(-h, x);
+    const Vector slope = root_.transpose() * (above.gradient - below.gradient) / (2 * h);
+    const Matrix bend = root_.transpose() * (above.curvature - below.curvature) * root_ / (2 * h);
+    return {-slope, .5 * (x.covariance + bend)};
+  }
+
+ private:
+  CurvedElbo at(double h, const Move& x) const {
+    const Index m = mean_.size();
+    const Eigen::LLT<Matrix> moved(Matrix::Identity(m, m) + h * x.covariance);
+    return elbo_.full_rank(mean_ + h * root_ * x.mean, root_ * Matrix(moved.matrixL()), 0);
+  }
+
+  ExactElbo& elbo_;
+  const Vector& mean_;
+  const Matrix& root_;
+};
+
+/// How the mean answers a tilt, by conjugate gradients; preconditioned by the Hessian of a Gaussian
+/// posterior, which is the identity for the mean and half of it for the covariance.
+std::optional<Vector> mean_response(const NegativeHessian& hessian, const Vector& tilt) {
+  const Index m = tilt.size();
+  const auto precondition = [](const Move& r) { return Move{r.mean, 2 * r.covariance}; };
+  Move x{Vector::Zero(m), Matrix::Zero(m, m)};
+  Move residual{tilt, Matrix::Zero(m, m)};
+  Move direction = precondition(residual);
+  double size = residual.dot(direction);
+  const double enough = kResidual * kResidual * size;
+  for (int k = 0; k < kMostProducts && size > enough; ++k) {
+    const Move image = hessian * direction;
+    const double curvature = direction.dot(image);
+    if (!(curvature > 0)) return std::nullopt;
+    const double step = size / curvature;
+    x.add(step, direction);
+    residual.add(-step, image);
+    Move next = precondition(residual);
+    const double now = residual.dot(next);
+    next.add(now / size, direction);
+    direction = std::move(next);
+    size = now;
+  }
+  if (!(size <= enough)) return std::nullopt;
+  return x.mean;
+}
+
+/// N(mean, root root').
+struct FullRankGaussian {
+  Vector mean;
+  Matrix root;
+};
+
+double multiplications(const ExactElbo& elbo) {
+  const auto m = static_cast<double>(elbo.dimension());
+  return (static_cast<double>(elbo.expected().terms()) + m) * m * m;
+}
+
+/// The best one, from a fit of any rank.
+std::optional<FullRankGaussian> best_full_rank(ExactElbo& elbo, const Gaussian& q,
+                                               const ExactObserver& go_on) {
+  if (q.is_dense()) return FullRankGaussian{q.mean(), q.factors()};
+  if (!elbo.expected().log_concave() || multiplications(elbo) > kMostNewtonWork) return std::nullopt;
+  FullRankFit fit = fit_full_rank(elbo, q.mean(), go_on);
+  if (!fit.stop.converged) return std::nullopt;
+  return FullRankGaussian{std::move(fit.mean), std::move(fit.root)};
+}
+
+/// One more step towards Sigma^-1 = C, which holds at the optimum.
+std::optional<Matrix> polished_covariance(ExactElbo& elbo, const FullRankGaussian& best) {
+  const Index m = best.mean.size();
+  const Eigen::LLT<Matrix> factor(elbo.full_rank(best.mean, best.root, 0).curvature);
+  if (factor.info() != Eigen::Success) return std::nullopt;
+  return factor.solve(Matrix::Identity(m, m));
+}
+
+std::optional<Matrix> covariance_response(ExactElbo& elbo, const Vector& mean, const Matrix& covariance) {
+  const Matrix root = covariance.llt().matrixL();
+  const auto m = static_cast<double>(mean.size());
+  if (static_cast<double>(elbo.expected().terms()) * m <= kMostNumbers)
+    if (const auto terms = elbo.expected().predictor_terms({mean, root, Vector()}))
+      return linear_response(*terms, covariance);
+  if (4 * m * kUsualProducts * multiplications(elbo) > kMostDifferencesWork) return std::nullopt;
+  return linear_response_by_differences(elbo, mean, root);
+}
+
+}  // namespace
+
+std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vector& mean,
+                                                     const Matrix& root) {
+  const NegativeHessian hessian(elbo, mean, root);
+  Matrix responses(mean.size(), mean.size());
+  for (Index i = 0; i < mean.size(); ++i) {
+    const auto response = mean_response(hessian, root.row(i).transpose());
+    if (!response) return std::nullopt;
+    responses.col(i) = root * *response;
+  }
+  return .5 * (responses + responses.transpose());
+}
+
+std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q,
+                                              const ExactObserver& go_on) {
+  if (q.dimension() > kMostParameters) return std::nullopt;
+  const auto best = best_full_rank(elbo, q, go_on);
+  if (!best) return std::nullopt;
+  const auto covariance = polished_covariance(elbo, *best);
+  if (!covariance) return std::nullopt;
+  const auto response = covariance_response(elbo, best->mean, *covariance);
+  if (!response && q.is_dense()) return std::nullopt;
+  const Eigen::LLT<Matrix> factor(response ? *response : *covariance);
+  if (factor.info() != Eigen::Success) return std::nullopt;
+  const double change =
+      response ? .5 * (response->diagonal().array() / covariance->diagonal().array()).log().abs().maxCoeff()
+               : std::numeric_limits<double>::quiet_NaN();
+  return LinearResponse{Gaussian::dense(best->mean, factor.matrixL()), change};
+}
+
+}  // namespace magva
