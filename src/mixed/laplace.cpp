@@ -257,7 +257,8 @@ double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemo
     Matrix moments = system_.second_moments(k, inner.v, memory.inverse);
     const Index q = moments.rows();
     for (Index g = 0; g < problem_.data.terms[k].level_count(); ++g) {
-      const auto av = a.segment(system_.effect(k, g), q), vv = inner.v.segment(system_.effect(k, g), q);
+      const auto av = a.segment(system_.effect(k, g), q);
+      const auto vv = inner.v.segment(system_.effect(k, g), q);
       moments += av * vv.transpose() + vv * av.transpose();
     }
     hyper_.scale(k).add_gradient(theta.data() + hyper_.at(k), moments, gradient.data() + hyper_.at(k));
