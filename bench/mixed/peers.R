@@ -1,7 +1,7 @@
 # Data sets of lme4 and MASS as CSV files, and how long lme4, glmmTMB and MASS take.
 #
 #   Rscript peers.R export FOLDER       writes the data sets that this R has
-#   Rscript peers.R time FOLDER NAME    prints seconds, then "name estimate se" of each coefficient and "sd name value"
+#   Rscript peers.R time FOLDER NAME    prints a line "peer seconds" for each that is installed
 
 has <- function(package) requireNamespace(package, quietly = TRUE)
 

@@ -22,8 +22,6 @@ class Case:
     name: str
     formula: str
     family: str
-    numbers: list[str] = field(default_factory=list)  # predictors
-    factors: list[str] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     response: str = "y"
     trials: str = ""
@@ -72,9 +70,7 @@ def sample(case: Case, data: pd.DataFrame, record: dict, draws: int = 4000, seed
         if text.startswith("exponential"):
             return numpyro.sample(name, dist.Exponential(values[0]))
         if text.startswith("half_student_t"):
-            scale = values[-1]
-            half = numpyro.sample(name, dist.FoldedDistribution(dist.StudentT(values[0], 0, scale)))
-            return half
+            return numpyro.sample(name, dist.FoldedDistribution(dist.StudentT(values[0], 0, values[-1])))
         if text.startswith(("inv_gamma", "inverse_gamma")):
             return numpyro.sample(name, dist.InverseGamma(values[0], values[1]))
         return numpyro.sample(name, dist.Gamma(values[0], values[1]))

@@ -75,8 +75,7 @@ def peer_seconds(folder: Path, name: str) -> dict[str, float]:
 
 
 def magva_fit(magva: str, case: Case, folder: Path) -> tuple[float, dict]:
-    family = {"bernoulli": "bernoulli"}.get(case.family, case.family)
-    words = [magva, "fit", folder / f"{case.name}.csv", "--formula", case.formula, "--family", family, "--quiet"]
+    words = [magva, "fit", folder / f"{case.name}.csv", "--formula", case.formula, "--family", case.family, "--quiet"]
     for column in case.text:
         words += ["--text", column]
     seconds = []

@@ -108,6 +108,12 @@ class Laplace final : public MixedModel, private Model {
   /// The mode and the factor of A there; false if there is none.
   bool find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory) const;
   double log_density_at(ConstVectorRef theta, SystemMemory& memory) const;
+  /// h_i of all rows, and how far the mean of v is from its mode, to first order (a of the comment above).
+  struct MeanShift {
+    Vector forms;
+    Vector shift;
+  };
+  MeanShift mean_shift(const Inner& inner, SystemMemory& memory) const;
   double second_order(ConstVectorRef theta, const Inner& inner, SystemMemory& memory) const;
   double evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const;
   PositivePrior lambda_prior(Index j) const {
@@ -225,13 +231,8 @@ double Laplace::log_density_at(ConstVectorRef theta, SystemMemory& memory) const
   return value;
 }
 
-double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const {
-  Inner inner;
-  if (!theta.allFinite() || !find_mode(theta, inner, memory)) return std::numeric_limits<double>::quiet_NaN();
+Laplace::MeanShift Laplace::mean_shift(const Inner& inner, SystemMemory& memory) const {
   system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
-  gradient.setZero();
-  double value =
-      constant_ + hyper_.log_prior(theta.data(), gradient.data()) + inner.value - .5 * inner.log_determinant;
   const Vector forms = system_.row_forms(inner.scales, memory.inverse);
   Vector t(forms.size());
   for (Index i = 0; i < t.size(); ++i) {
@@ -242,11 +243,22 @@ double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemo
   system_.scale_transposed(inner.scales, a);
   system_.cholesky().solve_lower(memory.factor, a);
   system_.cholesky().solve_upper(memory.factor, a);
+  return {forms, std::move(a)};
+}
+
+double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const {
+  Inner inner;
+  if (!theta.allFinite() || !find_mode(theta, inner, memory)) return std::numeric_limits<double>::quiet_NaN();
+  gradient.setZero();
+  double value =
+      constant_ + hyper_.log_prior(theta.data(), gradient.data()) + inner.value - .5 * inner.log_determinant;
+  const auto [forms, a] = mean_shift(inner, memory);
   for (std::size_t k = 0; k < hyper_.terms(); ++k) {
     Matrix moments = system_.second_moments(k, inner.v, memory.inverse);
     const Index q = moments.rows();
     for (Index g = 0; g < problem_.data.terms[k].level_count(); ++g) {
-      const auto av = a.segment(system_.effect(k, g), q), vv = inner.v.segment(system_.effect(k, g), q);
+      const auto av = a.segment(system_.effect(k, g), q);
+      const auto vv = inner.v.segment(system_.effect(k, g), q);
       moments += av * vv.transpose() + vv * av.transpose();
     }
     hyper_.scale(k).add_gradient(theta.data() + hyper_.at(k), moments, gradient.data() + hyper_.at(k));
@@ -255,7 +267,7 @@ double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemo
     Vector b = a;
     system_.scale(inner.scales, b);
     const Vector moved = system_.times(b);
-    for (Index i = 0; i < t.size(); ++i) {
+    for (Index i = 0; i < forms.size(); ++i) {
       const PointDerivatives& row = inner.rows[static_cast<std::size_t>(i)];
       for (Index o = 0; o < hyper_.own_count(); ++o) {
         const auto k = static_cast<std::size_t>(o);
@@ -287,6 +299,7 @@ MixedDraws Laplace::draw(ConstMatrixRef theta, std::uint64_t seed, Workers& work
   const auto given_theta = [&](ConstVectorRef at, SystemMemory& memory, ConditionalEffects& out) {
     Inner inner;
     if (!find_mode(at, inner, memory)) return false;
+    inner.v += mean_shift(inner, memory).shift;
     out = {std::move(inner.scales), std::move(inner.v), 1};
     return true;
   };

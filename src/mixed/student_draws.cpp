@@ -12,9 +12,11 @@ namespace magva::mixed {
 
 namespace {
 
-/// Half of the least degrees of freedom. In many dimensions they grow with these: the length of a draw then
-/// varies twice as much as a Gaussian's, and no more.
-constexpr int kLeastHalf = 3;
+/// Half of the least degrees of freedom; in many dimensions they grow with these, so that the length of a
+/// draw does not vary much more than a Gaussian's.
+constexpr int kLeastHalf = 2;
+
+int half_degrees(Index dimension) { return std::max(kLeastHalf, static_cast<int>(dimension + 2) / 4); }
 
 Matrix covariance_factor(const Gaussian& gaussian) {
   if (gaussian.is_dense()) return gaussian.factors();
@@ -94,7 +96,7 @@ double chi_square_quantile(double p, int k) {
 StudentT::StudentT(const Gaussian& gaussian)
     : gaussian_(gaussian),
       factor_(covariance_factor(gaussian)),
-      half_nu_(std::max(kLeastHalf, static_cast<int>(gaussian.dimension() + 1) / 2)) {
+      half_nu_(half_degrees(gaussian.dimension())) {
   const double nu = 2.0 * half_nu_, m = static_cast<double>(dimension());
   log_constant_ = log_gamma_of(.5 * (nu + m)) - log_gamma_of(.5 * nu) -
                   .5 * m * std::log(nu * std::numbers::pi) - .5 * gaussian.log_determinant();

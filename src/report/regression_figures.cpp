@@ -145,7 +145,7 @@ Panel smooth_panel(const results::StoredFit& fit, const FormulaModel& model, std
   Panel panel{.name = fmt::format("smooth-{}", number + 1),
               .title = smooth.name,
               .x_label = smooth.name.substr(2, smooth.name.size() - 3),
-              .y_label = "on the linear predictor's scale",
+              .y_label = "partial effect",
               .description = fmt::format("The curve {} with its 90 % band.", smooth.name),
               .series = {band, curve}};
   const Vector ends = (Vector(2) << smooth.lower, smooth.upper).finished();

@@ -88,7 +88,7 @@ TEST(Laplace, TendsToTheIntegralAsCountsGrow) {
 }
 
 // One factor of 12 groups with 6 binary rows each is integrated by quadrature; beside a factor with an sd of
-// nearly zero, by Laplace's method: the terms of second order leave a tenth of its error.
+// nearly zero, by Laplace's method: the terms of second order leave at most a fifth of its error.
 TEST(Laplace, SecondOrderIsNearerToTheIntegral) {
   Crossed in = crossed(Distribution::bernoulli, 2, 4);
   in.data.design = Design::own(RowMatrix(RowMatrix(80, 0)));
@@ -113,7 +113,7 @@ TEST(Laplace, SecondOrderIsNearerToTheIntegral) {
   }
 }
 
-TEST(Laplace, DrawsAreCentredAtTheMode) {
+TEST(Laplace, DrawsAreCentredAtTheMean) {
   const Crossed in = crossed(Distribution::poisson, 50, 3);
   const auto model = make_mixed(in.data, in.priors, in.family);
   Workers two(2), one(1);
