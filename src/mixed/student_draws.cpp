@@ -115,8 +115,9 @@ Matrix StudentT::draws(Index count, std::uint64_t seed) const {
           uniform_of(shift(i, 0)) + static_cast<double>(k + 1) * roots[static_cast<std::size_t>(i)];
       return std::clamp(at - std::floor(at), 1e-12, 1 - 1e-12);
     };
-    for (Index i = 0; i < m; ++i) z(i) = normal_quantile(point(i));
-    z *= std::sqrt(2.0 * half_nu_ / chi_square_quantile(point(m), half_nu_));
+    // The length counts most: it has the best of the lattice's coordinates.
+    for (Index i = 0; i < m; ++i) z(i) = normal_quantile(point(i + 1));
+    z *= std::sqrt(2.0 * half_nu_ / chi_square_quantile(point(0), half_nu_));
     const Vector step = factor_.triangularView<Eigen::Lower>() * z;
     out.col(2 * k) = gaussian_.mean() + step;
     out.col(2 * k + 1) = gaussian_.mean() - step;
