@@ -111,7 +111,24 @@ void print_angles(const StoredFit& a, const StoredFit& b) {
   fmt::print("\n");
 }
 
+/// More than two are ranked, and no more is said about them.
+int rank_all(const std::vector<std::string>& folders) {
+  std::vector<std::pair<std::string, results::StoredCheck>> models;
+  for (const std::string& folder : folders) {
+    const auto check = results::load_check(results::load_fit(folder).folder.path() / results::kCheckFile);
+    if (!check)
+      throw DataError(
+          fmt::format("the fit in '{}' has no leave-one-out check, by which several fits are "
+                      "compared: leave it out, or compare two",
+                      folder));
+    models.emplace_back(folder, *check);
+  }
+  print_ranking(results::rank_models(models));
+  return kOk;
+}
+
 int run_compare(const options::Values& values) {
+  if (values.arguments.size() > 2) return rank_all(values.arguments);
   const StoredFit a = results::load_fit(values.arguments.at(0));
   const StoredFit b = results::load_fit(values.arguments.at(1));
   const auto check_a = results::load_check(a.folder.path() / results::kCheckFile);
@@ -141,17 +158,18 @@ int run_compare(const options::Values& values) {
 
 options::Command compare() {
   return {.name = "compare",
-          .summary = "compare two fits",
+          .summary = "compare two or more fits",
           .description =
-              "Ranks two models of the same rows by leave-one-out cross-validation: the difference of their "
+              "Ranks models of the same rows by leave-one-out cross-validation: the difference of their "
               "expected log "
-              "predictive densities with its standard error. If they have the same parameters, also shows "
+              "predictive densities with its standard error. Of two with the same parameters, also shows "
               "the difference "
               "of the ELBOs, the Kullback-Leibler divergence both ways, the parameters whose mean or sd "
               "differ most, and "
               "the angles between the factor subspaces.",
           .arguments = {{"FIRST", "the folder of a fit", options::ValueKind::folder},
-                        {"SECOND", "the folder of another fit", options::ValueKind::folder}},
+                        {"SECOND", "the folder of another fit", options::ValueKind::folder},
+                        {"MORE", "folders of further fits", options::ValueKind::folder, false, true}},
           .groups = {{"Output",
                       {{.name = "top",
                         .value = "N",

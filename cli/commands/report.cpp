@@ -48,12 +48,12 @@ report::PredictiveCheck check_of(const StoredFit& fit, const Values& values) {
   if (file.empty()) return check;
   const source::ModelSpec& spec = *fit.spec;
   const Values fit_values = recorded_values(fit.record);
-  const auto rows =
-      prediction::read_new_rows(file, spec, read_options(fit_values), missing_policy(fit_values));
-  check.rows = prediction::predict_rows(spec, rows, fit.posterior, kDraws, 1);
-  check.response = rows.response;
+  check.data = std::make_shared<const prediction::NewRows>(
+      prediction::read_new_rows(file, spec, read_options(fit_values), missing_policy(fit_values)));
+  check.rows = prediction::predict_rows(spec, *check.data, fit.posterior, kDraws, 1);
+  check.response = check.data->response;
   const bool two_classes = spec.two_classes();
-  check.scores = prediction::score(check.rows, rows.response, two_classes);
+  check.scores = prediction::score(check.rows, check.response, two_classes);
   check.source = file;
   if (two_classes) check.positive = spec.classes().at(1);
   return check;

@@ -68,7 +68,8 @@ std::string zsh_case(const Command& command) {
     out += "'";
   }
   for (const auto& argument : command.arguments)
-    out += fmt::format(" \\\n        ':{}:{}'", argument.name, zsh_action(argument.kind, {}));
+    out += fmt::format(" \\\n        '{}:{}:{}'", argument.repeatable ? "*" : "", argument.name,
+                       zsh_action(argument.kind, {}));
   return out + "\n      ;;\n";
 }
 

@@ -57,7 +57,8 @@ std::vector<std::string> wrap(const std::string& text, std::size_t width) {
 std::string usage_line(const Command& command) {
   std::string line = "magva " + command.name;
   for (const auto& argument : command.arguments)
-    line += argument.required ? " " + argument.name : " [" + argument.name + "]";
+    line += (argument.required ? " " + argument.name : " [" + argument.name + "]") +
+            (argument.repeatable ? "..." : "");
   return line + " [options]";
 }
 

@@ -38,6 +38,7 @@ struct ArgumentSpec {
   std::string help;
   ValueKind kind = ValueKind::file;
   bool required = true;
+  bool repeatable = false;  ///< of the last argument: it stands for any number of them
 };
 
 struct Example {

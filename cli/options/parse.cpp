@@ -121,7 +121,8 @@ void check_options_known(const Command& command, const std::vector<std::string>&
 
 void take_arguments(const Command& command, const Raw& raw, std::vector<std::string>& into) {
   const auto& table = command.arguments;
-  if (raw.arguments.size() > table.size())
+  const bool any_number = !table.empty() && table.back().repeatable;
+  if (raw.arguments.size() > table.size() && !any_number)
     throw UsageError(fmt::format("'{}' is one argument too many; see magva {} --help",
                                  raw.arguments[table.size()], command.name));
   for (std::size_t i = raw.arguments.size(); i < table.size(); ++i)

@@ -46,14 +46,23 @@ struct MixedData {
   std::vector<std::string> names;  ///< of the coefficients; empty: beta[1], beta[2], ...
 };
 
+/// Coefficients that bend a smooth term: normal around 0 with an unknown sd in common, which has a
+/// half-Student-t prior with 3 degrees of freedom.
+struct SmoothPrior {
+  std::string name;            ///< of the term, such as "s(age)"
+  Index first = 0, count = 0;  ///< columns of the design
+  double sd_scale = 1;
+};
+
 struct MixedPriors {
   Vector location;            ///< of each coefficient
   Vector scale;               ///< of each coefficient
   Vector degrees_of_freedom;  ///< of each coefficient: Student-t; infinite, or an empty vector: normal
   /// Of the sds, half-Student-t with 3 degrees of freedom: a scale for each effect of each term.
   std::vector<Vector> sd_scale;
-  double lkj = 1;         ///< the correlations of a term have the LKJ prior with this shape
-  double sigma_rate = 1;  ///< of a gaussian response: sigma ~ exponential(rate)
+  std::vector<SmoothPrior> smooths;  ///< then location and scale of their coefficients do not count
+  double lkj = 1;                    ///< the correlations of a term have the LKJ prior with this shape
+  double sigma_rate = 1;             ///< of a gaussian response: sigma ~ exponential(rate)
 };
 
 /// How the group effects were integrated out.
@@ -79,13 +88,19 @@ class MixedModel {
   /// Which way was taken, and why: a sentence.
   virtual std::string describe() const = 0;
 
-  /// "x1", "sigma", "sd(school: Intercept)", "cor(school: Intercept, x1)".
+  /// "x1", "sigma", "sd(school: Intercept)", "cor(school: Intercept, x1)", "sd(s(age))".
   virtual std::vector<std::string> population_names() const = 0;
   /// "school[A]: Intercept", in the order of MixedDraws::effects.
   virtual std::vector<std::string> effect_names(std::size_t term) const = 0;
   virtual std::size_t term_count() const = 0;
   /// Multiplications of one evaluation of model(), roughly.
   virtual double work() const = 0;
+  /// By how much each of the parameters that are left may well change: the steps of a search are in these
+  /// units.
+  virtual Vector units() const = 0;
+  /// The log densities at the columns of theta, without gradients, which may take twice as long again; by
+  /// Laplace's method to second order, while model() takes the first. Not finite where there is none.
+  virtual Vector log_densities(ConstMatrixRef theta, Workers& workers) const = 0;
 
   /// Draws of everything given draws of the parameters that are left. Each column has noise of its own, of
   /// the seed and the column's number. Results do not depend on the number of workers.
@@ -99,12 +114,10 @@ class MixedModel {
 std::unique_ptr<const MixedModel> make_mixed(MixedData data, MixedPriors priors,
                                              std::shared_ptr<const ResponseFamily> family = nullptr);
 
-/// `options` with what a mixed model asks for: full rank, and no more diagnostic draws than its evaluations
-/// allow.
-FitOptions mixed_fit_options(const MixedModel& model, FitOptions options);
-
-/// fit() with these options. If an evaluation is dear it ends early, and importance weights, which
-/// resample_mixed applies, make up for it; the result is then trusted if k-hat is below .7.
+/// The posterior of the parameters that are left, as the Gaussian with its mean and covariance: the mode, the
+/// curvature there, and importance weights of some hundred draws around it, which is what expensive
+/// evaluations of few dimensions allow. It is trusted if k-hat is below .7; if it is not, if options ask for
+/// another form or an iteration limit, or if there are many dimensions, this is fit().
 FitResult fit_groups(const MixedModel& model, const FitOptions& options,
                      const std::vector<Observer>& observers = {});
 
@@ -126,7 +139,7 @@ struct MixedPosterior {
   std::string method;  ///< MixedModel::describe, and what became of the draws
 };
 
-/// fit_groups, and `draws` draws from resample_mixed.
+/// fit_groups, and `draws` draws by the weights of the fit, or else from resample_mixed.
 MixedPosterior fit_mixed(const MixedModel& model, Index draws = 1000, const FitOptions& options = {},
                          const std::vector<Observer>& observers = {});
 

@@ -348,8 +348,8 @@ class Learner {
     const ColumnLayout layout(spec().variables, spec().fixed);
     const std::vector<std::string> names = all_names(spec().variables, spec().fixed);
     const auto p = static_cast<std::size_t>(layout.all);
-    std::vector<double> lowest(p, std::numeric_limits<double>::infinity()), highest(p, -lowest.front());
     if (p == 0) return;
+    std::vector<double> lowest(p, std::numeric_limits<double>::infinity()), highest(p, -lowest.front());
     table::ColumnHashes hashes;
     for_each_design_block([&](const RowMatrix& block) {
       hashes.add(block);

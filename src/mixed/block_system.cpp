@@ -251,6 +251,41 @@ Vector BlockSystem::row_forms(const Scales& scales, const std::vector<double>& i
   return out;
 }
 
+namespace {
+
+/// Pairs within larger groups are many, and what they add is of the order of one over their number.
+constexpr std::size_t kMostRowsOfPairs = 256;
+
+std::vector<std::vector<Index>> rows_by_group(const GroupTerm& term) {
+  std::vector<std::vector<Index>> rows(static_cast<std::size_t>(term.level_count()));
+  for (std::size_t i = 0; i < term.group.size(); ++i)
+    rows[static_cast<std::size_t>(term.group[i])].push_back(static_cast<Index>(i));
+  return rows;
+}
+
+/// Sum over the pairs of columns f_i, f_j, i != j, of t_i t_j (f_i' C f_j)^3 with C = (I + sum w_i f_i
+/// f_i')^-1.
+double cubes_of_group(const Matrix& f, const Vector& weights, const Vector& t) {
+  const Index q = f.rows();
+  const Matrix c = (Matrix::Identity(q, q) + f * weights.asDiagonal() * f.transpose()).inverse();
+  const Matrix cubes = (f.transpose() * c * f).array().cube();
+  return t.dot(cubes * t) - t.cwiseAbs2().dot(cubes.diagonal());
+}
+
+}  // namespace
+
+double BlockSystem::shared_cubes(const Scales& scales, ConstVectorRef weights, ConstVectorRef t) const {
+  double sum = 0;
+  for (std::size_t k = 0; k < terms(); ++k)
+    for (const std::vector<Index>& rows : rows_by_group(term(k))) {
+      if (rows.empty() || rows.size() > kMostRowsOfPairs) continue;
+      Matrix f = Matrix::Ones(term(k).effect_count(), static_cast<Index>(rows.size()));
+      if (term(k).z.cols() > 0) f = term(k).z(rows, Eigen::all).transpose();
+      sum += cubes_of_group(scales.term[k].transpose() * f, weights(rows), t(rows));
+    }
+  return sum;
+}
+
 Matrix BlockSystem::second_moments(std::size_t k, ConstVectorRef v,
                                    const std::vector<double>& inverse) const {
   const Index q = term(k).effect_count(), levels = term(k).level_count();

@@ -46,6 +46,9 @@ class BlockSystem {
   void scale_transposed(const Scales& scales, VectorRef b) const;
   /// f_i' B C B' f_i of all rows i.
   Vector row_forms(const Scales& scales, const std::vector<double>& inverse) const;
+  /// Sum over pairs of different rows i, j of a group of t_i t_j (f_i' B C B' f_j)^3, C the covariance of the
+  /// group's effects given all others. Groups of many rows are left out.
+  double shared_cubes(const Scales& scales, ConstVectorRef weights, ConstVectorRef t) const;
   /// Sum over groups of v v' + C - I, C the group's block of the inverse.
   Matrix second_moments(std::size_t term, ConstVectorRef v, const std::vector<double>& inverse) const;
   /// The diagonal of C at the coefficients, and the trace of C.

@@ -12,10 +12,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/noise.hpp"
 #include "magva/error.hpp"
 #include "mixed/block_system.hpp"
 #include "mixed/methods.hpp"
+#include "mixed/system_draws.hpp"
 
 namespace magva::mixed {
 
@@ -57,8 +57,19 @@ class ClosedForm final : public MixedModel, private Model {
   }
   std::size_t term_count() const override { return problem_.data.terms.size(); }
   double work() const override { return 3 * system_.cholesky().work(); }
+  Vector units() const override { return Vector::Ones(dimension()); }
+  Vector log_densities(ConstMatrixRef theta, Workers& workers) const override {
+    Vector out(theta.cols());
+    workers.run(theta.cols(), [&](Index s) {
+      MemoryPool::Lease memory(pool_);
+      out(s) = log_density_at(theta.col(s), *memory);
+    });
+    return out;
+  }
   MixedDraws draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const override;
-  Matrix draw_population(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const override;
+  Matrix draw_population(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const override {
+    return draw(theta, seed, workers).population;
+  }
 
   Index dimension() const override { return hyper_.size() + static_cast<Index>(student_.size()); }
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
@@ -82,9 +93,10 @@ class ClosedForm final : public MixedModel, private Model {
  private:
   void summarise_rows();
   bool condition(ConstVectorRef theta, Conditional& out, SystemMemory& memory) const;
+  /// The log likelihood but for the priors of theta.
+  double log_likelihood(ConstVectorRef theta, const Conditional& given) const;
+  double log_density_at(ConstVectorRef theta, SystemMemory& memory) const;
   double evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const;
-  /// Effects and coefficients in their own units; NaN where theta has none.
-  Vector draw_at(ConstVectorRef theta, ConstVectorRef noise, SystemMemory& memory) const;
   PositivePrior lambda_prior(Index j) const {
     const double half = .5 * problem_.priors.degrees_of_freedom(j);
     return PositivePrior::inverse_gamma(half, half);
@@ -117,7 +129,9 @@ void ClosedForm::summarise_rows() {
         system_.transposed_times(weights.cwiseProduct(target)).segment(system_.coefficient(), p);
     const Vector precision = problem_.priors.scale.array().square().inverse() * 1e-6;
     centre_ = (gram_.x + Matrix(precision.asDiagonal())).ldlt().solve(xty);
-    if (!centre_.allFinite()) centre_.setZero();
+    // The prior sd of what bends a smooth term may come near to zero: then only 0 itself is near its prior.
+    for (Index j = 0; j < p; ++j)
+      if (problem_.smooth(j) || !centre_.allFinite()) centre_(j) = 0;
     Vector shift = Vector::Zero(system_.size());
     shift.segment(system_.coefficient(), p) = centre_;
     target -= system_.times(shift);
@@ -131,9 +145,7 @@ bool ClosedForm::condition(ConstVectorRef theta, Conditional& out, SystemMemory&
   out.sigma = std::exp(theta(0));
   for (std::size_t k = 0; k < hyper_.terms(); ++k)
     out.scales.term.push_back(hyper_.scale(k).lambda(theta.data() + hyper_.at(k)) / out.sigma);
-  Vector sd = problem_.priors.scale;
-  for (std::size_t k = 0; k < student_.size(); ++k)
-    sd(student_[k]) *= std::exp(.5 * theta(hyper_.size() + static_cast<Index>(k)));
+  const Vector sd = coefficient_sds(problem_, hyper_, theta.data(), theta.data() + hyper_.size());
   out.scales.coefficient = sd / out.sigma;
   out.prior_mean = Vector::Zero(system_.size());
   if (p > 0)
@@ -152,14 +164,27 @@ bool ClosedForm::condition(ConstVectorRef theta, Conditional& out, SystemMemory&
   return std::isfinite(out.distance) && std::isfinite(out.log_determinant);
 }
 
+double ClosedForm::log_likelihood(ConstVectorRef theta, const Conditional& given) const {
+  return -.5 * (total_weight_ * (std::log(2 * std::numbers::pi) + 2 * theta(0)) + given.log_determinant +
+                given.distance);
+}
+
+double ClosedForm::log_density_at(ConstVectorRef theta, SystemMemory& memory) const {
+  Conditional given;
+  if (!theta.allFinite() || !condition(theta, given, memory)) return std::numeric_limits<double>::quiet_NaN();
+  Vector unused(theta.size());
+  double value = hyper_.log_prior(theta.data(), unused.data()) + log_likelihood(theta, given);
+  for (std::size_t k = 0; k < student_.size(); ++k)
+    value += lambda_prior(student_[k]).at(theta(hyper_.size() + static_cast<Index>(k))).value;
+  return value;
+}
+
 double ClosedForm::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const {
   Conditional given;
   if (!theta.allFinite() || !condition(theta, given, memory)) return std::numeric_limits<double>::quiet_NaN();
   system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
   gradient.setZero();
-  double value = hyper_.log_prior(theta.data(), gradient.data());
-  value -= .5 * (total_weight_ * (std::log(2 * std::numbers::pi) + 2 * theta(0)) + given.log_determinant +
-                 given.distance);
+  double value = hyper_.log_prior(theta.data(), gradient.data()) + log_likelihood(theta, given);
   const Vector from_prior = given.mean - given.prior_mean;
   const double residual = given.distance - from_prior.squaredNorm();
   gradient(0) +=
@@ -168,8 +193,14 @@ double ClosedForm::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemM
     hyper_.scale(k).add_gradient(theta.data() + hyper_.at(k),
                                  system_.second_moments(k, given.mean, memory.inverse),
                                  gradient.data() + hyper_.at(k));
-  if (student_.empty()) return value;
+  if (student_.empty() && problem_.priors.smooths.empty()) return value;
   const Vector variance = system_.coefficient_variances(memory.inverse);
+  for (std::size_t k = 0; k < problem_.priors.smooths.size(); ++k) {
+    const SmoothPrior& smooth = problem_.priors.smooths[k];
+    gradient(hyper_.smooth_at(k)) +=
+        from_prior.segment(system_.coefficient() + smooth.first, smooth.count).squaredNorm() +
+        variance.segment(smooth.first, smooth.count).sum() - static_cast<double>(smooth.count);
+  }
   for (std::size_t k = 0; k < student_.size(); ++k) {
     const Index j = student_[k], at = hyper_.size() + static_cast<Index>(k);
     const LogScaleDensity prior = lambda_prior(j).at(theta(at));
@@ -180,44 +211,14 @@ double ClosedForm::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemM
   return value;
 }
 
-Vector ClosedForm::draw_at(ConstVectorRef theta, ConstVectorRef noise, SystemMemory& memory) const {
-  Conditional given;
-  if (!theta.allFinite() || !condition(theta, given, memory))
-    return Vector::Constant(system_.size(), std::numeric_limits<double>::quiet_NaN());
-  Vector draw = noise;
-  system_.cholesky().solve_upper(memory.factor, draw);
-  draw += given.mean;
-  system_.scale(given.scales, draw);
-  draw *= given.sigma;
-  if (problem_.coefficients() > 0) draw.segment(system_.coefficient(), problem_.coefficients()) += centre_;
-  return draw;
-}
-
-Matrix ClosedForm::draw_population(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const {
-  return draw(theta, seed, workers).population;
-}
-
 MixedDraws ClosedForm::draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const {
-  const Index p = problem_.coefficients();
-  MixedDraws out;
-  out.population.resize(p + hyper_.quantity_count(), theta.cols());
-  for (const GroupTerm& term : problem_.data.terms)
-    out.effects.emplace_back(term.level_count() * term.effect_count(), theta.cols());
-  const Noise noise(seed, NoiseStream::kPosteriorDraws);
-  workers.run(theta.cols(), [&](Index s) {
-    MemoryPool::Lease memory(pool_);
-    Matrix normals(system_.size(), 1);
-    noise.fill(kGroupNoise, static_cast<std::uint32_t>(s), normals);
-    const Vector draw = draw_at(theta.col(s), normals.col(0), *memory);
-    if (p > 0) out.population.col(s).head(p) = draw.segment(system_.coefficient(), p);
-    hyper_.quantities(theta.col(s).data(), out.population.col(s).data() + p);
-    for (std::size_t k = 0; k < out.effects.size(); ++k) {
-      const Index q = problem_.data.terms[k].effect_count();
-      for (Index g = 0; g < problem_.data.terms[k].level_count(); ++g)
-        out.effects[k].col(s).segment(g * q, q) = draw.segment(system_.effect(k, g), q);
-    }
-  });
-  return out;
+  const auto given_theta = [&](ConstVectorRef at, SystemMemory& memory, ConditionalEffects& out) {
+    Conditional given;
+    if (!condition(at, given, memory)) return false;
+    out = {std::move(given.scales), std::move(given.mean), given.sigma};
+    return true;
+  };
+  return draw_effects({problem_, hyper_, system_, centre_, pool_}, theta, seed, workers, given_theta);
 }
 
 }  // namespace

@@ -1,170 +1,220 @@
-// The posterior of the parameters that are left: a full-rank Gaussian, and draws that importance resampling
-// has brought nearer to the posterior, whose standard deviations have skewed distributions.
+// The posterior of the parameters that are left, by few evaluations: its mode, the curvature there, and
+// importance weights, since standard deviations have skewed distributions.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "assess/assess.hpp"
 #include "assess/pareto.hpp"
 #include "core/evaluator.hpp"
-#include "core/noise.hpp"
+#include "fit/runs.hpp"
 #include "magva/diagnostics.hpp"
+#include "magva/error.hpp"
 #include "magva/mixed.hpp"
+#include "mixed/dense_mode.hpp"
+#include "mixed/importance_sample.hpp"
 
 namespace magva {
 
 namespace {
 
-/// Draws are proposed from a t distribution with the Gaussian's mean and scale, so that weights stay bounded
-/// where the posterior has heavier tails than a Gaussian, as that of a log sd near zero has.
-constexpr int kDegreesOfFreedom = 5;
-/// While k-hat is above kGoodKhat, proposals move to where the weights of the last round are: at most so many
-/// rounds.
-constexpr int kRounds = 3;
-constexpr double kGoodKhat = .5;
-/// Proposals per draw returned, if the model is cheap; and what else limits them.
-constexpr Index kProposalsPerDraw = 4;
-constexpr double kMostWork = 4e9;
-constexpr Index kFewestProposals = 100;
-/// An evaluation with more multiplications is dear: then the fit ends after a few iterations from one start,
-/// which bring its Gaussian near enough for importance weights to do the rest.
-constexpr double kDearWork = 3e6;
-constexpr std::int64_t kFewIterations = 4;
+/// Importance weights in more dimensions vary too much.
+constexpr Index kMostDimensions = 64;
+/// Proposals of a round: as many as take so many multiplications, within these limits.
+constexpr double kWorkOfRound = 1e9;
+constexpr Index kFewestProposals = 96;
+constexpr Index kFewestPerDimension = 12;
+constexpr Index kMostProposals = 512;
+/// Rounds end when k-hat and the share of draws that are effective are good; they must at last.
+constexpr int kMostRounds = 6;
+constexpr double kGoodShare = .4;
+/// Diagnostic draws of fit(), if it comes to that.
+constexpr double kWorkOfDraws = 4e9;
 
-struct Proposals {
-  Matrix theta;
-  Vector log_density;  // of the t distribution
+Index proposals(const MixedModel& model, double work, Index most) {
+  const Index fewest = std::max(kFewestProposals, kFewestPerDimension * model.model().dimension());
+  const auto affordable = static_cast<Index>(std::min(work / model.work(), 1e9));
+  return std::clamp(affordable, fewest, std::max(fewest, most));
+}
+
+bool good(const SmoothedWeights& weights, Index size) {
+  return weights.khat <= kDoubtfulKhat && weights.effective >= kGoodShare * static_cast<double>(size);
+}
+
+/// A fit under way: what there is when it must end.
+class WeightedFit {
+ public:
+  WeightedFit(const MixedModel& model, const FitOptions& options, const std::vector<Observer>& observers)
+      : model_(model),
+        options_(options),
+        control_({.seconds = options.time_limit,
+                  .evaluations = options.evaluation_limit(model.model().dimension())},
+                 observers),
+        evaluator_(model.model(), choose_threads(options.threads, model.model()), &control_),
+        sample_(model, evaluator_.workers(), &control_) {}
+
+  /// Unset if importance weights do not do for this posterior.
+  std::optional<FitResult> run() {
+    try {
+      mode_ =
+          mixed::find_dense_mode(evaluator_, options_.init.value_or(model_.model().start()), model_.units());
+      around_ = mode_->gaussian();
+      draw();
+    } catch (const Stopped&) {
+      return stopped();
+    }
+    if (!weights_ || weights_->khat > kDoubtfulKhat) return std::nullopt;
+    return finished();
+  }
+
+  double seconds() const { return control_.seconds(); }
+  /// Draws by these weights; unset if there are none to be trusted.
+  std::optional<MixedResample> resample(Index draws) const {
+    if (!weights_ || weights_->khat > kDoubtfulKhat) return std::nullopt;
+    return MixedResample{sample_.resample(*weights_, draws, options_.seed), true, weights_->khat};
+  }
+
+ private:
+  void draw() {
+    control_.enter(Phase::kRefinement);
+    const Index count = proposals(model_, kWorkOfRound, kMostProposals);
+    for (int round = 0; round < kMostRounds; ++round) {
+      sample_.add(*around_, count, options_.seed + static_cast<std::uint64_t>(round));
+      weights_ = sample_.weights();
+      const auto moments = weights_ ? sample_.moments(*weights_) : std::nullopt;
+      if (!moments) return;
+      around_ = *moments;
+      control_.report(round + 1, sample_.elbo(*around_).value);
+      // The first round proposes around the mode; the second around the mean, with the posterior's spread.
+      if (round > 0 && good(*weights_, sample_.size())) return;
+    }
+  }
+
+  FitResult finished() {
+    const auto elbo = sample_.elbo(*around_);
+    Assessment assessment;
+    assessment.ending = {
+        StopReason::kConverged,
+        fmt::format("{} draws around the mode, weighted by importance, are worth {:.0f} of the "
+                    "posterior (k-hat {:.2f})",
+                    sample_.size(), weights_->effective, weights_->khat),
+        true, true};
+    assessment.elbo = elbo.value;
+    assessment.elbo_se = elbo.se;
+    assessment.khat = weights_->khat;
+    return completed(std::move(assessment));
+  }
+
+  /// Assessed in a hurry.
+  FitResult stopped() {
+    if (!around_) around_ = blind_gaussian();
+    return completed(assess(evaluator_, *around_, {control_.reason(), control_.detail(), false, false},
+                            {.draws = 100,
+                             .seed = options_.seed,
+                             .quantities = nullptr,
+                             .estimate = std::nullopt,
+                             .probe_tails = false}));
+  }
+
+  Gaussian blind_gaussian() const {
+    const Vector start = options_.init.value_or(model_.model().start());
+    return Gaussian::dense(start, Matrix((.1 * model_.units()).asDiagonal()));
+  }
+
+  FitResult completed(Assessment assessment) {
+    FitResult result = assessed(*around_, std::move(assessment));
+    result.iterations = mode_ ? mode_->iterations : 0;
+    result.gradient_evaluations = control_.evaluations();
+    result.rejected_draws = evaluator_.rejected();
+    result.seconds = control_.seconds();
+    return result;
+  }
+
+  const MixedModel& model_;
+  const FitOptions& options_;
+  Control control_;
+  Evaluator evaluator_;
+  mixed::ImportanceSample sample_;
+  std::optional<mixed::DenseMode> mode_;
+  std::optional<Gaussian> around_;
+  std::optional<SmoothedWeights> weights_;
 };
 
-Proposals propose(const Gaussian& q, Index count, std::uint64_t seed) {
-  const Index m = q.dimension();
-  Matrix noise(m + kDegreesOfFreedom, count);
-  Noise(seed, NoiseStream::kRandomPoint).fill(1, 0, noise);
-  // A full-rank Gaussian's factor, or one of the same covariance.
-  Matrix factor = q.factors();
-  Vector residual = q.is_dense() ? Vector(Vector::Zero(m)) : q.residual_sd();
-  Matrix second(residual.size(), count);
-  Noise(seed, NoiseStream::kRandomPoint).fill(2, 0, second);
-  Proposals out{Matrix(m, count), Vector(count)};
-  const double nu = kDegreesOfFreedom, d = static_cast<double>(m);
-  for (Index s = 0; s < count; ++s) {
-    const double stretch = std::sqrt(nu / noise.col(s).tail(kDegreesOfFreedom).squaredNorm());
-    out.theta.col(s) = q.mean() + stretch * (factor * noise.col(s).head(factor.cols()) +
-                                             residual.cwiseProduct(second.col(s)));
-  }
-  for (Index s = 0; s < count; ++s) {
-    // The Gaussian's log density gives the distance from its mean.
-    const Vector delta = out.theta.col(s) - q.mean();
-    const double distance = delta.dot(Vector(q.solve(delta)));
-    out.log_density(s) = -.5 * (nu + d) * std::log1p(distance / nu);
-  }
-  return out;
+void check_options(const FitOptions& options, Index dimension) {
+  const std::vector<std::string> faults = options.validate(dimension);
+  if (!faults.empty()) throw UsageError(fmt::format("{}", fmt::join(faults, "; ")));
 }
 
-// Systematic resampling: a draw comes as often as its weight says, give or take one.
-std::vector<Index> resample(const Vector& log_weights, Index count, std::uint64_t seed) {
-  Matrix normal(1, 1);
-  Noise(seed, NoiseStream::kRandomPoint).fill(3, 0, normal);
-  const double shift = .5 * std::erfc(-normal(0, 0) / std::sqrt(2.0));
-  std::vector<Index> chosen;
-  double sum = 0;
-  Index at = 0;
-  for (Index k = 0; k < count; ++k) {
-    const double target = (static_cast<double>(k) + shift) / static_cast<double>(count);
-    while (at < log_weights.size() - 1 && sum + std::exp(log_weights(at)) < target)
-      sum += std::exp(log_weights(at++));
-    chosen.push_back(at);
+FitOptions engine_options(const MixedModel& model, FitOptions options) {
+  options.rank = options.rank.value_or(model.model().dimension());
+  options.diagnostic_draws =
+      std::min(options.diagnostic_draws, proposals(model, kWorkOfDraws, options.diagnostic_draws));
+  return options;
+}
+
+/// A result, and draws from its posterior if it has come with some.
+struct FitWithDraws {
+  FitResult fit;
+  std::optional<MixedResample> draws;
+};
+
+FitWithDraws fit_with_draws(const MixedModel& model, Index draws, const FitOptions& options,
+                            const std::vector<Observer>& observers) {
+  FitOptions engine = engine_options(model, options);
+  const Index m = model.model().dimension();
+  if (!options.algorithm1 && !options.max_iterations && *engine.rank >= m && m <= kMostDimensions) {
+    check_options(options, m);
+    WeightedFit fit(model, options, observers);
+    if (std::optional<FitResult> result = fit.run()) return {std::move(*result), fit.resample(draws)};
+    engine.time_limit = std::max(1e-3, engine.time_limit - fit.seconds());
   }
-  return chosen;
-}
-
-// The mean and covariance that weights give, from which the next round proposes; nothing if they rest on too
-// few draws.
-std::optional<Gaussian> weighted_gaussian(const Matrix& theta, const SmoothedWeights& weights) {
-  if (weights.effective < 10 * static_cast<double>(theta.rows())) return std::nullopt;
-  const Vector share = weights.log_weights.array().exp();
-  const Vector mean = theta * share;
-  const Matrix centred = theta.colwise() - mean;
-  const Eigen::LLT<Matrix> llt(centred * share.asDiagonal() * centred.transpose());
-  if (llt.info() != Eigen::Success) return std::nullopt;
-  return Gaussian::dense(mean, llt.matrixL());
-}
-
-Index proposal_count(const MixedModel& model, Index draws) {
-  const auto affordable = static_cast<Index>(std::min(kMostWork / model.work(), 1e9));
-  return std::clamp(affordable, std::min(kFewestProposals, kProposalsPerDraw * draws),
-                    kProposalsPerDraw * draws);
+  return {magva::fit(model.model(), engine, observers), std::nullopt};
 }
 
 }  // namespace
 
-FitOptions mixed_fit_options(const MixedModel& model, FitOptions options) {
-  options.rank = options.rank.value_or(model.model().dimension());
-  options.diagnostic_draws =
-      std::min(options.diagnostic_draws, proposal_count(model, options.diagnostic_draws));
-  return options;
+FitResult fit_groups(const MixedModel& model, const FitOptions& options,
+                     const std::vector<Observer>& observers) {
+  return fit_with_draws(model, 1, options, observers).fit;
 }
 
 MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior, Index draws,
                              std::uint64_t seed, int threads) {
-  Gaussian centre = posterior;
-  double khat = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < kRounds; ++round) {
-    const Proposals proposals =
-        propose(centre, proposal_count(model, draws), seed + static_cast<std::uint64_t>(round));
-    Vector log_weights = log_densities(model.model(), proposals.theta, threads) - proposals.log_density;
-    for (double& weight : log_weights)
-      if (!std::isfinite(weight)) weight = -std::numeric_limits<double>::infinity();
-    if (!(log_weights.maxCoeff() > -std::numeric_limits<double>::infinity())) break;
-    const SmoothedWeights weights = smooth_weights(log_weights);
-    khat = weights.khat;
-    const bool content = round + 1 == kRounds || model.work() > kDearWork;
-    if (khat <= (content ? kDoubtfulKhat : kGoodKhat))
-      return {proposals.theta(Eigen::all, resample(weights.log_weights, draws, seed)), true, khat};
-    const std::optional<Gaussian> moved = weighted_gaussian(proposals.theta, weights);
-    if (!moved) break;
-    centre = *moved;
+  Workers workers(choose_threads(threads, model.model()));
+  mixed::ImportanceSample sample(model, workers, nullptr);
+  const Index count = proposals(model, kWorkOfRound, kMostProposals);
+  Gaussian around = posterior;
+  std::optional<SmoothedWeights> weights;
+  for (int round = 0; round < kMostRounds; ++round) {
+    sample.add(around, count, seed + static_cast<std::uint64_t>(round));
+    weights = sample.weights();
+    if (!weights || (round > 0 && good(*weights, sample.size()))) break;
+    const auto moments = sample.moments(*weights);
+    if (!moments) break;
+    around = *moments;
   }
-  return {posterior.draws(draws, seed), false, khat};
-}
-
-FitResult fit_groups(const MixedModel& model, const FitOptions& options,
-                     const std::vector<Observer>& observers) {
-  FitOptions chosen = mixed_fit_options(model, options);
-  const bool brief = model.work() > kDearWork && !options.max_iterations && !options.algorithm1;
-  if (brief) {
-    chosen.starts = 1;
-    chosen.max_iterations = kFewIterations;
-  }
-  FitResult result = magva::fit(model.model(), chosen, observers);
-  const bool as_planned =
-      brief && result.stopped == StopReason::kIterationLimit && result.khat <= kDoubtfulKhat;
-  if (!as_planned) return result;
-  // What was cut short on purpose is made up for by importance weights, whose verdict is k-hat.
-  result.stopped = StopReason::kConverged;
-  result.stop_detail =
-      fmt::format("{} iterations were enough for importance weights to correct the rest (k-hat {:.2f})",
-                  kFewIterations, result.khat);
-  std::erase_if(result.warnings,
-                [](const Warning& warning) { return warning.kind == WarningKind::kNotConverged; });
-  const auto harmful = [](const Warning& warning) { return warning.kind != WarningKind::kKhat; };
-  result.trusted = std::none_of(result.warnings.begin(), result.warnings.end(), harmful);
-  return result;
+  if (weights && weights->khat <= kDoubtfulKhat)
+    return {sample.resample(*weights, draws, seed), true, weights->khat};
+  return {posterior.draws(draws, seed), false,
+          weights ? weights->khat : std::numeric_limits<double>::infinity()};
 }
 
 MixedPosterior fit_mixed(const MixedModel& model, Index draws, const FitOptions& options,
                          const std::vector<Observer>& observers) {
-  FitResult fit = fit_groups(model, options, observers);
-  MixedResample sample = resample_mixed(model, fit.posterior, draws, options.seed, options.threads);
+  FitWithDraws fitted = fit_with_draws(model, draws, options, observers);
+  MixedResample sample =
+      fitted.draws ? std::move(*fitted.draws)
+                   : resample_mixed(model, fitted.fit.posterior, draws, options.seed, options.threads);
   std::string method = fmt::format(
       "{}; draws of these are {}", model.describe(),
       sample.resampled
           ? fmt::format("importance resampled (k-hat {:.2f})", sample.khat)
           : fmt::format("the Gaussian's own, since k-hat is {:.2f}, above {}", sample.khat, kDoubtfulKhat));
-  return {std::move(fit), std::move(sample), std::move(method)};
+  return {std::move(fitted.fit), std::move(sample), std::move(method)};
 }
 
 }  // namespace magva

@@ -39,9 +39,12 @@ class GroupIntegral {
   /// them.
   virtual double integrate(const GroupChunk& chunk, const HyperValues& at, const double* eta, double* slopes,
                            IntegralSums& sums) const = 0;
-  /// A draw of the chunk's effects given the data, by resampling proposals from a Gaussian at each mode.
+  /// The same without derivatives.
+  virtual double log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const = 0;
+  /// Draws `first`, `first` + 1, ... of the chunk's effects given the data, by resampling proposals from a
+  /// Gaussian at each mode.
   virtual void draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
-                    std::uint32_t number, const EffectColumns& out) const = 0;
+                    std::uint32_t first, const std::vector<EffectColumns>& out) const = 0;
 };
 
 /// A single grouping factor with a few effects.

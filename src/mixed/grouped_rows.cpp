@@ -51,9 +51,33 @@ Problem reorder(Problem problem, const std::vector<Index>& order) {
   return problem;
 }
 
-double coefficient_log_prior(const Problem& problem, const double* beta, double* gradient) {
+namespace {
+
+/// Of the coefficients that bend smooth terms, N(0, sd^2), by them and by log sd.
+double smooth_log_prior(const Problem& problem, const HyperParameters& hyper, const double* theta,
+                        double* gradient) {
+  const Index p = problem.coefficients();
   double sum = 0;
+  for (std::size_t k = 0; k < problem.priors.smooths.size(); ++k) {
+    const SmoothPrior& smooth = problem.priors.smooths[k];
+    const Index at = p + hyper.smooth_at(k);
+    const double precision = std::exp(-2 * theta[at]), count = static_cast<double>(smooth.count);
+    const Eigen::Map<const Vector> beta(theta + smooth.first, smooth.count);
+    const double distance = precision * beta.squaredNorm();
+    sum -= .5 * distance + count * (theta[at] + .5 * std::log(2 * std::numbers::pi));
+    Eigen::Map<Vector>(gradient + smooth.first, smooth.count) -= precision * beta;
+    gradient[at] += distance - count;
+  }
+  return sum;
+}
+
+}  // namespace
+
+double coefficient_log_prior(const Problem& problem, const HyperParameters& hyper, const double* beta,
+                             double* gradient) {
+  double sum = smooth_log_prior(problem, hyper, beta, gradient);
   for (Index j = 0; j < problem.coefficients(); ++j) {
+    if (problem.smooth(j)) continue;
     const double scale = problem.priors.scale(j), t = (beta[j] - problem.priors.location(j)) / scale;
     if (!problem.student(j)) {
       sum -= .5 * t * t + std::log(scale) + .5 * std::log(2 * std::numbers::pi);
@@ -76,6 +100,19 @@ Vector coefficient_start(const Problem& problem) {
   read_rows(problem.data.design, 0, row);
   if (row(0, 0) == 1) start(0) = problem.family->eta_start(problem.response(), problem.data.weights);
   return start;
+}
+
+Vector coefficient_units(const Problem& problem) {
+  Vector squares = Vector::Zero(problem.coefficients());
+  if (problem.coefficients() > 0)
+    for_each_part(problem, {0, 0, 0, problem.rows()}, [&](Index /*first*/, const RowMatrix& rows) {
+      squares += rows.colwise().squaredNorm().transpose();
+    });
+  const Vector spread = (squares / static_cast<double>(problem.rows())).cwiseSqrt();
+  Vector units = problem.priors.scale;
+  for (Index j = 0; j < units.size(); ++j)
+    if (spread(j) > 0) units(j) = std::min(units(j), 1 / spread(j));
+  return units;
 }
 
 std::vector<GroupChunk> make_chunks(const std::vector<Index>& ends) {

@@ -12,12 +12,18 @@ namespace magva::mixed {
 /// The problem with its rows in this order.
 Problem reorder(Problem problem, const std::vector<Index>& order);
 
-/// log prior of the coefficients, normal or Student-t, whose derivatives are added to `gradient`.
-double coefficient_log_prior(const Problem& problem, const double* beta, double* gradient);
+/// log prior of the coefficients, normal or Student-t, whose derivatives are added to `gradient`. `theta` are
+/// the coefficients and then the hyper-parameters, among which are the sds of smooth terms.
+double coefficient_log_prior(const Problem& problem, const HyperParameters& hyper, const double* theta,
+                             double* gradient);
 
 /// Coefficients to start a search from: the family's mean predictor in the direction of a constant column,
 /// zeros else.
 Vector coefficient_start(const Problem& problem);
+
+/// By how much each coefficient may well change: as its prior says, or by what moves the rows' linear
+/// predictors by 1, if that is less.
+Vector coefficient_units(const Problem& problem);
 
 /// Some groups and their rows.
 struct GroupChunk {

@@ -10,9 +10,9 @@
 
 #include <cmath>
 
-#include "core/noise.hpp"
 #include "mixed/block_system.hpp"
 #include "mixed/methods.hpp"
+#include "mixed/system_draws.hpp"
 
 namespace magva::mixed {
 
@@ -46,11 +46,8 @@ class Laplace final : public MixedModel, private Model {
   MixedMethod method() const override { return MixedMethod::laplace; }
   std::string describe() const override {
     return fmt::format(
-        "group effects and coefficients are integrated out by Laplace's method, since groups are crossed or "
-        "have many "
-        "effects, so that {} parameters are left; where groups have few observations that say little each, "
-        "sds of "
-        "group effects come out somewhat low",
+        "group effects and coefficients are integrated out by Laplace's method to second order, since groups "
+        "are crossed or have many effects, so that {} parameters are left",
         dimension());
   }
   std::vector<std::string> population_names() const override {
@@ -63,6 +60,15 @@ class Laplace final : public MixedModel, private Model {
   double work() const override {
     const auto p = static_cast<double>(problem_.coefficients());
     return 6 * (system_.cholesky().work() + static_cast<double>(problem_.rows()) * (100 + p * p));
+  }
+  Vector units() const override { return Vector::Ones(dimension()); }
+  Vector log_densities(ConstMatrixRef theta, Workers& workers) const override {
+    Vector out(theta.cols());
+    workers.run(theta.cols(), [&](Index s) {
+      MemoryPool::Lease memory(pool_);
+      out(s) = log_density_at(theta.col(s), *memory);
+    });
+    return out;
   }
   MixedDraws draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const override;
   Matrix draw_population(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const override {
@@ -101,6 +107,14 @@ class Laplace final : public MixedModel, private Model {
   double objective(const double* own, const Vector& v, Inner& inner) const;
   /// The mode and the factor of A there; false if there is none.
   bool find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory) const;
+  double log_density_at(ConstVectorRef theta, SystemMemory& memory) const;
+  /// h_i of all rows, and how far the mean of v is from its mode, to first order (a of the comment above).
+  struct MeanShift {
+    Vector forms;
+    Vector shift;
+  };
+  MeanShift mean_shift(const Inner& inner, SystemMemory& memory) const;
+  double second_order(ConstVectorRef theta, const Inner& inner, SystemMemory& memory) const;
   double evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const;
   PositivePrior lambda_prior(Index j) const {
     const double half = .5 * problem_.priors.degrees_of_freedom(j);
@@ -121,9 +135,7 @@ BlockSystem::Scales Laplace::scales_at(ConstVectorRef theta) const {
   BlockSystem::Scales scales;
   for (std::size_t k = 0; k < hyper_.terms(); ++k)
     scales.term.push_back(hyper_.scale(k).lambda(theta.data() + hyper_.at(k)));
-  scales.coefficient = problem_.priors.scale;
-  for (std::size_t k = 0; k < student_.size(); ++k)
-    scales.coefficient(student_[k]) *= std::exp(.5 * theta(hyper_.size() + static_cast<Index>(k)));
+  scales.coefficient = coefficient_sds(problem_, hyper_, theta.data(), theta.data() + hyper_.size());
   return scales;
 }
 
@@ -174,13 +186,53 @@ bool Laplace::find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory
   return false;
 }
 
-double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const {
+// The next terms of the expansion of the integral (Shun & McCullagh 1995): with third and fourth derivatives
+// l3, l4 of the rows' log densities and h_ij = f_i' B A^-1 B' f_j,
+//   sum l4_i h_ii^2 / 8 + sum l3_i l3_j h_ii h_ij h_jj / 8 + sum l3_i l3_j h_ij^3 / 12.
+// Of the last sum only rows that share a group count, with h_ij as if all other effects were known.
+double Laplace::second_order(ConstVectorRef theta, const Inner& inner, SystemMemory& memory) const {
+  system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
+  const Vector forms = system_.row_forms(inner.scales, memory.inverse);
+  const Index n = forms.size();
+  Vector b = inner.v;
+  system_.scale(inner.scales, b);
+  const Vector eta = base_ + system_.times(b);
+  constexpr double kStep = 1e-3;
+  std::vector<PointDerivatives> above(static_cast<std::size_t>(n)), below(above);
+  problem_.family->derivatives(problem_.response(), Vector(eta.array() + kStep).data(), theta.data(),
+                               above.data());
+  problem_.family->derivatives(problem_.response(), Vector(eta.array() - kStep).data(), theta.data(),
+                               below.data());
+  Vector third(n), t(n);
+  double fourth = 0, cubes = 0;
+  for (Index i = 0; i < n; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    third(i) = problem_.weight(i) * inner.rows[row].by_eta3;
+    t(i) = .5 * forms(i) * third(i);
+    fourth +=
+        problem_.weight(i) * (above[row].by_eta3 - below[row].by_eta3) / (2 * kStep) * forms(i) * forms(i);
+    cubes += third(i) * third(i) * forms(i) * forms(i) * forms(i);
+  }
+  cubes += system_.shared_cubes(inner.scales, inner.weight, third);
+  Vector a = system_.transposed_times(t);
+  system_.scale_transposed(inner.scales, a);
+  system_.cholesky().solve_lower(memory.factor, a);
+  return fourth / 8 + .5 * a.squaredNorm() + cubes / 12;
+}
+
+double Laplace::log_density_at(ConstVectorRef theta, SystemMemory& memory) const {
   Inner inner;
   if (!theta.allFinite() || !find_mode(theta, inner, memory)) return std::numeric_limits<double>::quiet_NaN();
+  Vector unused(theta.size());
+  double value = constant_ + hyper_.log_prior(theta.data(), unused.data()) + inner.value -
+                 .5 * inner.log_determinant + second_order(theta, inner, memory);
+  for (std::size_t k = 0; k < student_.size(); ++k)
+    value += lambda_prior(student_[k]).at(theta(hyper_.size() + static_cast<Index>(k))).value;
+  return value;
+}
+
+Laplace::MeanShift Laplace::mean_shift(const Inner& inner, SystemMemory& memory) const {
   system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
-  gradient.setZero();
-  double value =
-      constant_ + hyper_.log_prior(theta.data(), gradient.data()) + inner.value - .5 * inner.log_determinant;
   const Vector forms = system_.row_forms(inner.scales, memory.inverse);
   Vector t(forms.size());
   for (Index i = 0; i < t.size(); ++i) {
@@ -191,11 +243,22 @@ double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemo
   system_.scale_transposed(inner.scales, a);
   system_.cholesky().solve_lower(memory.factor, a);
   system_.cholesky().solve_upper(memory.factor, a);
+  return {forms, std::move(a)};
+}
+
+double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const {
+  Inner inner;
+  if (!theta.allFinite() || !find_mode(theta, inner, memory)) return std::numeric_limits<double>::quiet_NaN();
+  gradient.setZero();
+  double value =
+      constant_ + hyper_.log_prior(theta.data(), gradient.data()) + inner.value - .5 * inner.log_determinant;
+  const auto [forms, a] = mean_shift(inner, memory);
   for (std::size_t k = 0; k < hyper_.terms(); ++k) {
     Matrix moments = system_.second_moments(k, inner.v, memory.inverse);
     const Index q = moments.rows();
     for (Index g = 0; g < problem_.data.terms[k].level_count(); ++g) {
-      const auto av = a.segment(system_.effect(k, g), q), vv = inner.v.segment(system_.effect(k, g), q);
+      const auto av = a.segment(system_.effect(k, g), q);
+      const auto vv = inner.v.segment(system_.effect(k, g), q);
       moments += av * vv.transpose() + vv * av.transpose();
     }
     hyper_.scale(k).add_gradient(theta.data() + hyper_.at(k), moments, gradient.data() + hyper_.at(k));
@@ -204,7 +267,7 @@ double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemo
     Vector b = a;
     system_.scale(inner.scales, b);
     const Vector moved = system_.times(b);
-    for (Index i = 0; i < t.size(); ++i) {
+    for (Index i = 0; i < forms.size(); ++i) {
       const PointDerivatives& row = inner.rows[static_cast<std::size_t>(i)];
       for (Index o = 0; o < hyper_.own_count(); ++o) {
         const auto k = static_cast<std::size_t>(o);
@@ -213,8 +276,15 @@ double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemo
       }
     }
   }
-  if (student_.empty()) return value;
+  if (student_.empty() && problem_.priors.smooths.empty()) return value;
   const Vector variance = system_.coefficient_variances(memory.inverse);
+  for (std::size_t k = 0; k < problem_.priors.smooths.size(); ++k) {
+    const SmoothPrior& smooth = problem_.priors.smooths[k];
+    const auto v = inner.v.segment(system_.coefficient() + smooth.first, smooth.count);
+    gradient(hyper_.smooth_at(k)) +=
+        v.squaredNorm() + 2 * v.dot(a.segment(system_.coefficient() + smooth.first, smooth.count)) +
+        variance.segment(smooth.first, smooth.count).sum() - static_cast<double>(smooth.count);
+  }
   for (std::size_t k = 0; k < student_.size(); ++k) {
     const Index j = student_[k], at = hyper_.size() + static_cast<Index>(k),
                 place = system_.coefficient() + j;
@@ -226,35 +296,15 @@ double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemo
 }
 
 MixedDraws Laplace::draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const {
-  const Index p = problem_.coefficients();
-  MixedDraws out;
-  out.population.resize(p + hyper_.quantity_count(), theta.cols());
-  for (const GroupTerm& term : problem_.data.terms)
-    out.effects.emplace_back(term.level_count() * term.effect_count(), theta.cols());
-  const Noise noise(seed, NoiseStream::kPosteriorDraws);
-  workers.run(theta.cols(), [&](Index s) {
-    MemoryPool::Lease memory(pool_);
-    Matrix normals(system_.size(), 1);
-    noise.fill(kGroupNoise, static_cast<std::uint32_t>(s), normals);
-    Vector draw = normals.col(0);
+  const auto given_theta = [&](ConstVectorRef at, SystemMemory& memory, ConditionalEffects& out) {
     Inner inner;
-    if (theta.col(s).allFinite() && find_mode(theta.col(s), inner, *memory)) {
-      system_.cholesky().solve_upper((*memory).factor, draw);
-      draw += inner.v;
-      system_.scale(inner.scales, draw);
-    } else {
-      draw.setConstant(std::numeric_limits<double>::quiet_NaN());
-    }
-    if (p > 0)
-      out.population.col(s).head(p) = draw.segment(system_.coefficient(), p) + problem_.priors.location;
-    hyper_.quantities(theta.col(s).data(), out.population.col(s).data() + p);
-    for (std::size_t k = 0; k < out.effects.size(); ++k) {
-      const Index q = problem_.data.terms[k].effect_count();
-      for (Index g = 0; g < problem_.data.terms[k].level_count(); ++g)
-        out.effects[k].col(s).segment(g * q, q) = draw.segment(system_.effect(k, g), q);
-    }
-  });
-  return out;
+    if (!find_mode(at, inner, memory)) return false;
+    inner.v += mean_shift(inner, memory).shift;
+    out = {std::move(inner.scales), std::move(inner.v), 1};
+    return true;
+  };
+  return draw_effects({problem_, hyper_, system_, problem_.priors.location, pool_}, theta, seed, workers,
+                      given_theta);
 }
 
 }  // namespace

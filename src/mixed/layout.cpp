@@ -13,6 +13,7 @@ namespace {
 
 // A search starts from sds of this share of their prior's scale.
 constexpr double kStartShare = .4;
+constexpr double kSmoothDegreesOfFreedom = 3;
 
 void check_length(const char* what, Index length, Index rows) {
   if (length != 0 && length != rows)
@@ -60,6 +61,19 @@ void check_priors(const MixedPriors& priors, Index coefficients, std::size_t ter
         fmt::format("the priors have scales of sds for {} of {} terms", priors.sd_scale.size(), terms));
 }
 
+void check_smooths(const std::vector<SmoothPrior>& smooths, Index coefficients) {
+  Index end = 0;
+  for (const SmoothPrior& smooth : smooths) {
+    if (smooth.first < end || smooth.count < 1 || smooth.first + smooth.count > coefficients)
+      throw UsageError(
+          fmt::format("the columns of {} are not columns of the design, one after the other", smooth.name));
+    if (!(smooth.sd_scale > 0) || !std::isfinite(smooth.sd_scale))
+      throw UsageError(
+          fmt::format("the scale of the prior of sd({}) must be positive and finite", smooth.name));
+    end = smooth.first + smooth.count;
+  }
+}
+
 struct RowReader {
   Index first;
   RowMatrix& rows;
@@ -80,7 +94,13 @@ struct RowReader {
 }  // namespace
 
 bool Problem::student(Index j) const {
-  return priors.degrees_of_freedom.size() > 0 && std::isfinite(priors.degrees_of_freedom(j));
+  return priors.degrees_of_freedom.size() > 0 && std::isfinite(priors.degrees_of_freedom(j)) && !smooth(j);
+}
+
+bool Problem::smooth(Index j) const {
+  return std::any_of(priors.smooths.begin(), priors.smooths.end(), [j](const SmoothPrior& smooth) {
+    return j >= smooth.first && j < smooth.first + smooth.count;
+  });
 }
 
 ResponseRows Problem::response() const {
@@ -109,6 +129,7 @@ void check_problem(const Problem& problem) {
     throw DataError(
         fmt::format("there are {} names for {} coefficients", data.names.size(), problem.coefficients()));
   check_priors(problem.priors, problem.coefficients(), data.terms.size());
+  check_smooths(problem.priors.smooths, problem.coefficients());
   const std::vector<std::string> faults = problem.family->validate(problem.response());
   if (!faults.empty()) throw DataError(faults.front());
 }
@@ -124,6 +145,10 @@ HyperParameters::HyperParameters(const Problem& problem) : own_(problem.family->
     begin_.push_back(size_);
     size_ += scales_.back().coordinates();
   }
+  for (const SmoothPrior& smooth : problem.priors.smooths)
+    smooths_.push_back({smooth.name, PositivePrior::half_student_t(kSmoothDegreesOfFreedom, smooth.sd_scale),
+                        std::log(kStartShare * smooth.sd_scale)});
+  size_ += static_cast<Index>(smooths_.size());
 }
 
 double HyperParameters::log_prior(const double* at, double* gradient) const {
@@ -135,6 +160,11 @@ double HyperParameters::log_prior(const double* at, double* gradient) const {
   }
   for (std::size_t k = 0; k < scales_.size(); ++k)
     sum += scales_[k].log_prior(at + begin_[k], gradient + begin_[k]);
+  for (std::size_t k = 0; k < smooths_.size(); ++k) {
+    const LogScaleDensity density = smooths_[k].prior.at(at[smooth_at(k)]);
+    sum += density.value;
+    gradient[smooth_at(k)] += density.first;
+  }
   return sum;
 }
 
@@ -144,6 +174,7 @@ Vector HyperParameters::start(const Problem& problem) const {
     start.head(own_count()) = problem.family->own_start(problem.response(), problem.data.weights);
   for (std::size_t k = 0; k < scales_.size(); ++k)
     start.segment(begin_[k], scales_[k].effects()) = (kStartShare * problem.priors.sd_scale[k]).array().log();
+  for (std::size_t k = 0; k < smooths_.size(); ++k) start(smooth_at(k)) = smooths_[k].start;
   return start;
 }
 
@@ -152,6 +183,7 @@ std::vector<std::string> HyperParameters::coordinate_names() const {
   for (const OwnParameter& own : own_) names.push_back("log_" + own.name);
   for (const EffectScale& scale : scales_)
     for (std::string& name : scale.coordinate_names()) names.push_back(std::move(name));
+  for (const SmoothSd& smooth : smooths_) names.push_back(fmt::format("log_sd({})", smooth.name));
   return names;
 }
 
@@ -160,6 +192,7 @@ std::vector<std::string> HyperParameters::quantity_names() const {
   for (const OwnParameter& own : own_) names.push_back(own.name);
   for (const EffectScale& scale : scales_)
     for (std::string& name : scale.quantity_names()) names.push_back(std::move(name));
+  for (const SmoothSd& smooth : smooths_) names.push_back(fmt::format("sd({})", smooth.name));
   return names;
 }
 
@@ -169,6 +202,19 @@ void HyperParameters::quantities(const double* at, double* out) const {
     scales_[k].quantities(at + begin_[k], out);
     out += scales_[k].coordinates();
   }
+  for (std::size_t k = 0; k < smooths_.size(); ++k) *out++ = std::exp(at[smooth_at(k)]);
+}
+
+Vector coefficient_sds(const Problem& problem, const HyperParameters& hyper, const double* at,
+                       const double* log_lambda) {
+  Vector sds = problem.priors.scale;
+  for (std::size_t k = 0; k < problem.priors.smooths.size(); ++k) {
+    const SmoothPrior& smooth = problem.priors.smooths[k];
+    sds.segment(smooth.first, smooth.count).setConstant(std::exp(at[hyper.smooth_at(k)]));
+  }
+  for (Index j = 0; j < sds.size(); ++j)
+    if (problem.student(j)) sds(j) *= std::exp(.5 * *log_lambda++);
+  return sds;
 }
 
 std::string coefficient_name(const Problem& problem, Index j) {

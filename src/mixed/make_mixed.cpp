@@ -44,6 +44,8 @@ std::unique_ptr<const MixedModel> make_mixed(MixedData data, MixedPriors priors,
   for (GroupTerm& term : data.terms) drop_ones(term);
   mixed::Problem problem{std::move(data), std::move(priors), std::move(family)};
   mixed::check_problem(problem);
+  for (const SmoothPrior& smooth : problem.priors.smooths)
+    problem.priors.location.segment(smooth.first, smooth.count).setZero();
   if (problem.family->distribution() == Distribution::gaussian)
     return mixed::make_closed_form(std::move(problem));
   const std::vector<GroupTerm>& terms = problem.data.terms;

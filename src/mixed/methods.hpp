@@ -10,6 +10,10 @@ namespace magva::mixed {
 /// Draws given theta use another part of the seed's noise than the draws of theta itself.
 inline constexpr std::uint64_t kGroupNoise = 1;
 
+/// Runs of equal neighbouring columns, which share what is expensive about a theta; not too long, so that
+/// threads have enough to share.
+std::vector<Range> equal_columns(ConstMatrixRef theta);
+
 /// Gaussian responses: effects and coefficients in closed form, by sparse Cholesky factors.
 std::unique_ptr<const MixedModel> make_closed_form(Problem problem);
 

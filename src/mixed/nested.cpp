@@ -1,7 +1,8 @@
 // Nested grouping factors, each with an intercept: quadrature within quadrature. What a group's rows and
 // inner groups contribute depends on the outer effects only through their sum, the offset o: G(o) = log of
 // the integral over the group's own effect s v, v ~ N(0, 1), of the product of what it contains at offset o +
-// s v. With G come its first two derivatives (Louis 1982), by which the next outer level finds its mode.
+// s v. With G come its first two derivatives (Louis 1982), by which the next outer level finds its mode. From
+// the third level on G is asked for at a hundred offsets and more: it is interpolated.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "mixed/group_integral.hpp"
 #include "mixed/hermite.hpp"
+#include "mixed/offset_table.hpp"
 
 namespace magva::mixed {
 
@@ -30,6 +32,7 @@ struct NestedGroup {
   Index first_row, end_row;
   Index first_child, end_child;
   Index level_number;  // in the term's own numbering
+  Index shared_table;  // of groups of one row that have the same response; -1: its own
 };
 
 /// A log integral or a sum of them as a function of the offset, with derivatives by the offset and the rest.
@@ -38,6 +41,37 @@ struct Content {
   std::array<double, kMostOwnParameters> by_own{};
   std::array<double, kMostNestedLevels> moments{};  // E[v^2] - 1 summed over the groups of each level
 };
+
+/// The parts of a Content one after the other, as a table holds them.
+constexpr Index kContentValues = 3 + static_cast<Index>(kMostOwnParameters + kMostNestedLevels);
+
+void put_content(const Content& content, double* to) {
+  *to++ = content.value;
+  *to++ = content.slope;
+  *to++ = content.curvature;
+  to = std::copy(content.by_own.begin(), content.by_own.end(), to);
+  std::copy(content.moments.begin(), content.moments.end(), to);
+}
+
+Content get_content(const double* from) {
+  Content content{from[0], from[1], from[2], {}, {}};
+  from += 3;
+  std::copy_n(from, content.by_own.size(), content.by_own.begin());
+  std::copy_n(from + content.by_own.size(), content.moments.size(), content.moments.begin());
+  return content;
+}
+
+/// What integrals are asked for.
+struct Purpose {
+  std::size_t first_table;  // levels from this one on are interpolated: those that are asked for at more
+                            // offsets than their tables have nodes
+  bool gradient;            // else values, and the derivatives by the offset
+};
+constexpr Purpose kForGradients{2, true};
+constexpr Purpose kForValues{2, false};
+constexpr Purpose kForDraws{1, false};
+/// Groups of one row share tables if there are so many for each on average.
+constexpr std::size_t kFewestPerTable = 4;
 
 /// Where a group's mode was when it was last looked for, and how it moves with the offset.
 struct LastMode {
@@ -49,6 +83,8 @@ struct NestedMemory {
       slopes;  // of each level, and of the rows: derivatives by the linear predictors of the rows
   std::vector<Index> first_group;  // of each level in the chunk
   std::vector<std::vector<LastMode>> modes;
+  std::vector<std::vector<OffsetTable>> tables;   // for gradients
+  std::vector<std::vector<HermiteTable>> values;  // for values
   std::vector<PointDerivatives> rows;
   Vector eta;
 };
@@ -65,7 +101,11 @@ class Nested final : public GroupIntegral {
   const Problem& problem() const override { return *problem_; }
   const std::vector<Index>& ends() const override { return ends_; }
   double evaluations_per_row() const override {
-    return std::pow(static_cast<double>(rule_.size() + 3), static_cast<double>(order_.size()));
+    const auto of_level = static_cast<double>(rule_.size() + 3);
+    const double tables =
+        14.0 * static_cast<double>(order_.size() - std::min(order_.size(), kForGradients.first_table));
+    return std::pow(of_level, static_cast<double>(std::min(order_.size(), kForGradients.first_table))) +
+           of_level * tables;
   }
   std::string describe() const override {
     std::string names;
@@ -78,8 +118,9 @@ class Nested final : public GroupIntegral {
   }
   double integrate(const GroupChunk& chunk, const HyperValues& at, const double* eta, double* slopes,
                    IntegralSums& sums) const override;
+  double log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const override;
   void draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
-            std::uint32_t number, const EffectColumns& out) const override;
+            std::uint32_t first, const std::vector<EffectColumns>& out) const override;
 
  private:
   /// Rows, hyper-parameters and memory of one evaluation.
@@ -87,26 +128,31 @@ class Nested final : public GroupIntegral {
     const GroupChunk& chunk;
     const HyperValues& at;
     const double* eta;
+    Purpose purpose;
     NestedMemory memory;
   };
   struct Mode {
     double v;
     double sd;
   };
-  Call begin(const GroupChunk& chunk, const HyperValues& at, const double* eta) const;
+  Call begin(const GroupChunk& chunk, const HyperValues& at, const double* eta, Purpose purpose) const;
   Problem sorted(Problem problem) const;
   void find_groups();
+  /// Finds the groups of one row that can share a table; how many tables they share.
+  Index share_tables(std::vector<NestedGroup>& groups) const;
   double sd(const Call& call, std::size_t level) const { return call.at.lambda[order_[level]](0, 0); }
   Content rows_content(const NestedGroup& group, double offset, Call& call) const;
   Content content(std::size_t level, const NestedGroup& group, double offset, Call& call) const;
   Mode find_mode(std::size_t level, Index number, double offset, Call& call) const;
   Content integrate_group(std::size_t level, Index number, double offset, Call& call) const;
+  Content interpolate_group(std::size_t level, Index number, double offset, Call& call) const;
   void draw_group(std::size_t level, Index number, double offset, Call& call, std::uint64_t seed,
                   std::uint32_t draw, const EffectColumns& out) const;
 
   std::vector<std::size_t> order_;  // of the terms, outermost first
   std::unique_ptr<const Problem> problem_;
   std::vector<std::vector<NestedGroup>> levels_;
+  std::vector<Index> shared_tables_;  // of each level
   std::vector<Index> ends_;
   HermiteRule rule_;
 };
@@ -131,7 +177,7 @@ void Nested::find_groups() {
     std::vector<NestedGroup>& found = levels_.emplace_back();
     for (Index i = 0; i < problem_->rows(); ++i) {
       const std::int32_t here = group[static_cast<std::size_t>(i)];
-      if (found.empty() || found.back().level_number != here) found.push_back({i, i, 0, 0, here});
+      if (found.empty() || found.back().level_number != here) found.push_back({i, i, 0, 0, here, -1});
       found.back().end_row = i + 1;
     }
     if (level == 0) continue;
@@ -145,15 +191,38 @@ void Nested::find_groups() {
     }
   }
   for (const NestedGroup& outer : levels_[0]) ends_.push_back(outer.end_row);
+  for (auto& level : levels_) shared_tables_.push_back(share_tables(level));
 }
 
-Nested::Call Nested::begin(const GroupChunk& chunk, const HyperValues& at, const double* eta) const {
-  Call call{chunk, at, eta, {}};
+Index Nested::share_tables(std::vector<NestedGroup>& groups) const {
+  std::map<std::array<double, 4>, Index> known;
+  std::vector<Index> table;
+  for (const NestedGroup& group : groups) {
+    table.push_back(-1);
+    if (group.end_row > group.first_row + 1) continue;
+    const ResponseRows row = problem_->response().from(group.first_row, 1);
+    const std::array<double, 4> key = {row.response[0], row.trials ? row.trials[0] : 1,
+                                       row.status ? row.status[0] : 1, problem_->weight(group.first_row)};
+    table.back() = known.emplace(key, static_cast<Index>(known.size())).first->second;
+  }
+  if (known.size() > groups.size() / kFewestPerTable) return 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) groups[g].shared_table = table[g];
+  return static_cast<Index>(known.size());
+}
+
+Nested::Call Nested::begin(const GroupChunk& chunk, const HyperValues& at, const double* eta,
+                           Purpose purpose) const {
+  Call call{chunk, at, eta, purpose, {}};
   call.memory.slopes.assign(levels_.size() + 1, Vector::Zero(chunk.rows));
   Index first = chunk.first_group, end = chunk.first_group + chunk.groups;
   for (const auto& level : levels_) {
     call.memory.first_group.push_back(first);
     call.memory.modes.emplace_back(static_cast<std::size_t>(end - first));
+    const std::size_t here = call.memory.tables.size();
+    const auto count =
+        static_cast<std::size_t>(here < purpose.first_table ? 0 : shared_tables_[here] + end - first);
+    call.memory.tables.emplace_back(purpose.gradient ? count : 0);
+    call.memory.values.emplace_back(purpose.gradient ? 0 : count);
     first = level[static_cast<std::size_t>(first)].first_child;
     end = level[static_cast<std::size_t>(end - 1)].end_child;
   }
@@ -186,7 +255,9 @@ Content Nested::content(std::size_t level, const NestedGroup& group, double offs
   if (level + 1 == levels_.size()) return rows_content(group, offset, call);
   Content out;
   for (Index child = group.first_child; child < group.end_child; ++child) {
-    const Content part = integrate_group(level + 1, child, offset, call);
+    const Content part = level + 1 < call.purpose.first_table
+                             ? integrate_group(level + 1, child, offset, call)
+                             : interpolate_group(level + 1, child, offset, call);
     out.value += part.value;
     out.slope += part.slope;
     out.curvature += part.curvature;
@@ -263,9 +334,45 @@ Content Nested::integrate_group(std::size_t level, Index number, double offset, 
   return out;
 }
 
+// The table of a group with a single row is one of the whole linear predictor, so that groups share it.
+Content Nested::interpolate_group(std::size_t level, Index number, double offset, Call& call) const {
+  const NestedGroup& group = levels_[level][static_cast<std::size_t>(number)];
+  const Index here = group.first_row - call.chunk.first_row, count = group.end_row - group.first_row;
+  auto slopes = call.memory.slopes[level].segment(here, count);
+  const double shift = count == 1 ? call.eta[here] : 0;
+  const Index place = group.shared_table >= 0
+                          ? group.shared_table
+                          : shared_tables_[level] + number - call.memory.first_group[level];
+  if (!call.purpose.gradient) {
+    const auto found = call.memory.values[level][static_cast<std::size_t>(place)].at(
+        offset + shift, [&](double at, double* out) {
+          const Content content = integrate_group(level, number, at - shift, call);
+          out[0] = content.value;
+          out[1] = content.slope;
+          out[2] = content.curvature;
+        });
+    return {found[0], found[1], found[2], {}, {}};
+  }
+  const double* values = call.memory.tables[level][static_cast<std::size_t>(place)].at(
+      offset + shift, kContentValues + count, [&](double at, double* out) {
+        put_content(integrate_group(level, number, at - shift, call), out);
+        std::copy(slopes.begin(), slopes.end(), out + kContentValues);
+      });
+  std::copy_n(values + kContentValues, count, slopes.begin());
+  return get_content(values);
+}
+
+double Nested::log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const {
+  Call call = begin(chunk, at, eta, kForValues);
+  double total = 0;
+  for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g)
+    total += integrate_group(0, g, 0.0, call).value;
+  return total;
+}
+
 double Nested::integrate(const GroupChunk& chunk, const HyperValues& at, const double* eta, double* slopes,
                          IntegralSums& sums) const {
-  Call call = begin(chunk, at, eta);
+  Call call = begin(chunk, at, eta, kForGradients);
   double total = 0;
   for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
     const Content part = integrate_group(0, g, 0.0, call);
@@ -301,10 +408,11 @@ void Nested::draw_group(std::size_t level, Index number, double offset, Call& ca
 }
 
 void Nested::draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
-                  std::uint32_t number, const EffectColumns& out) const {
-  Call call = begin(chunk, at, eta);
-  for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g)
-    draw_group(0, g, 0.0, call, seed, number, out);
+                  std::uint32_t first, const std::vector<EffectColumns>& out) const {
+  Call call = begin(chunk, at, eta, kForDraws);
+  for (std::size_t s = 0; s < out.size(); ++s)
+    for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g)
+      draw_group(0, g, 0.0, call, seed, first + static_cast<std::uint32_t>(s), out[s]);
 }
 
 // Whether each group of `inner` lies in one group of `outer`.

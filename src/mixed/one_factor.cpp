@@ -38,8 +38,8 @@ struct Group {
 /// A Gaussian around the mode of the integrand.
 struct LocalGaussian {
   Vector mode;
-  Matrix factor;      // C with C C' = H^-1
-  double log_volume;  // log |C|
+  Matrix factor;          // C with C C' = H^-1
+  double log_volume = 0;  // log |C|
 };
 
 class OneFactor final : public GroupIntegral {
@@ -78,8 +78,17 @@ class OneFactor final : public GroupIntegral {
     }
     return total;
   }
+  double log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const override {
+    double total = 0;
+    for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
+      const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)];
+      if (begin < ends_[static_cast<std::size_t>(g)])
+        total += log_integral(group_at(g, at, eta + (begin - chunk.first_row)));
+    }
+    return total;
+  }
   void draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
-            std::uint32_t number, const EffectColumns& out) const override;
+            std::uint32_t first, const std::vector<EffectColumns>& out) const override;
 
  private:
   const GroupTerm& group_term() const { return problem_->data.terms[0]; }
@@ -87,6 +96,7 @@ class OneFactor final : public GroupIntegral {
   Group group_at(Index g, const HyperValues& at, const double* eta) const;
   double log_integrand(const Group& group, const Vector& v, Vector& work) const;
   double integrate(const Group& group, double* slopes, IntegralSums& sums) const;
+  double log_integral(const Group& group) const;
   LocalGaussian find_mode(const Group& group) const;
 
   std::unique_ptr<const Problem> problem_;
@@ -185,28 +195,41 @@ double OneFactor::integrate(const Group& group, double* slopes, IntegralSums& su
   return largest + std::log(sum) + local.log_volume;
 }
 
+double OneFactor::log_integral(const Group& group) const {
+  const LocalGaussian local = find_mode(group);
+  Vector log_terms(rule_.size()), work, v(effects());
+  for (Index k = 0; k < rule_.size(); ++k) {
+    v = local.mode + local.factor * rule_.points.col(k);
+    log_terms(k) = rule_.log_weights(k) + log_integrand(group, v, work);
+  }
+  const double largest = log_terms.maxCoeff();
+  return largest + std::log((log_terms.array() - largest).exp().sum()) + local.log_volume;
+}
+
 void OneFactor::draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
-                     std::uint32_t number, const EffectColumns& out) const {
+                     std::uint32_t first, const std::vector<EffectColumns>& out) const {
   const Index q = effects();
-  Matrix noise(kProposals * q + 1, 1);
+  Matrix noise(kProposals * q + 1, 1), v(q, kProposals);
   Vector log_weights(kProposals), work;
   for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
-    group_noise(seed, number, g, noise);
     const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)];
-    Eigen::Map<Vector> effects_out(out[0] + g * q, q);
-    if (begin == ends_[static_cast<std::size_t>(g)]) {
-      effects_out = at.lambda[0] * noise.col(0).head(q);
-      continue;
-    }
+    const bool empty = begin == ends_[static_cast<std::size_t>(g)];
     const Group group = group_at(g, at, eta + (begin - chunk.first_row));
-    const LocalGaussian local = find_mode(group);
-    Matrix v(q, kProposals);
-    for (Index k = 0; k < kProposals; ++k) {
-      const auto z = noise.col(0).segment(k * q, q);
-      v.col(k) = local.mode + kWiden * (local.factor * z);
-      log_weights(k) = log_integrand(group, v.col(k), work) + .5 * z.squaredNorm();
+    const LocalGaussian local = empty ? LocalGaussian{} : find_mode(group);
+    for (std::size_t s = 0; s < out.size(); ++s) {
+      group_noise(seed, first + static_cast<std::uint32_t>(s), g, noise);
+      Eigen::Map<Vector> effects_out(out[s][0] + g * q, q);
+      if (empty) {
+        effects_out = at.lambda[0] * noise.col(0).head(q);
+        continue;
+      }
+      for (Index k = 0; k < kProposals; ++k) {
+        const auto z = noise.col(0).segment(k * q, q);
+        v.col(k) = local.mode + kWiden * (local.factor * z);
+        log_weights(k) = log_integrand(group, v.col(k), work) + .5 * z.squaredNorm();
+      }
+      effects_out = at.lambda[0] * v.col(pick(log_weights, noise(kProposals * q, 0)));
     }
-    effects_out = at.lambda[0] * v.col(pick(log_weights, noise(kProposals * q, 0)));
   }
 }
 

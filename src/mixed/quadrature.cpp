@@ -18,7 +18,10 @@ class Quadrature final : public MixedModel, private Model {
         problem_(integral_->problem()),
         hyper_(problem_),
         chunks_(make_chunks(integral_->ends())),
-        constant_(likelihood_constant(problem_)) {}
+        constant_(likelihood_constant(problem_)),
+        units_(Vector::Ones(dimension())) {
+    units_.head(coefficients()) = coefficient_units(problem_);
+  }
 
   const Model& model() const override { return *this; }
   MixedMethod method() const override { return MixedMethod::quadrature; }
@@ -37,6 +40,8 @@ class Quadrature final : public MixedModel, private Model {
     return static_cast<double>(problem_.rows()) * (kPerDensity * integral_->evaluations_per_row() +
                                                    4 * static_cast<double>(problem_.coefficients()));
   }
+  Vector units() const override { return units_; }
+  Vector log_densities(ConstMatrixRef theta, Workers& workers) const override;
   MixedDraws draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const override;
   Matrix draw_population(ConstMatrixRef theta, std::uint64_t /*seed*/, Workers& /*workers*/) const override {
     Matrix out(coefficients() + hyper_.quantity_count(), theta.cols());
@@ -76,6 +81,7 @@ class Quadrature final : public MixedModel, private Model {
   HyperParameters hyper_;
   std::vector<GroupChunk> chunks_;
   double constant_;
+  Vector units_;
 };
 
 double Quadrature::evaluate_chunk(const GroupChunk& chunk, const double* theta, VectorRef gradient) const {
@@ -108,7 +114,7 @@ void Quadrature::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef
   for (Index s = 0; s < theta.cols(); ++s) {
     gradient.col(s).setZero();
     log_density(s) =
-        constant_ + coefficient_log_prior(problem_, theta.col(s).data(), gradient.col(s).data()) +
+        constant_ + coefficient_log_prior(problem_, hyper_, theta.col(s).data(), gradient.col(s).data()) +
         hyper_.log_prior(theta.col(s).data() + coefficients(), gradient.col(s).data() + coefficients());
     for (Index c = 0; c < chunks; ++c) {
       log_density(s) += value(s * chunks + c);
@@ -117,20 +123,43 @@ void Quadrature::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef
   }
 }
 
+Vector Quadrature::log_densities(ConstMatrixRef theta, Workers& workers) const {
+  const auto chunks = static_cast<Index>(chunks_.size());
+  Matrix value(chunks, theta.cols());
+  workers.run(chunks * theta.cols(), [&](Index task) {
+    const Index s = task / chunks, c = task % chunks;
+    const GroupChunk& chunk = chunks_[static_cast<std::size_t>(c)];
+    Vector eta(chunk.rows);
+    linear_predictor(problem_, chunk, theta.col(s).data(), eta.data());
+    value(c, s) = integral_->log_integral(chunk, hyper_values(theta.col(s).data()), eta.data());
+  });
+  Vector out(theta.cols()), unused(dimension());
+  for (Index s = 0; s < theta.cols(); ++s) {
+    const double* at = theta.col(s).data();
+    out(s) = constant_ + coefficient_log_prior(problem_, hyper_, at, unused.data()) +
+             hyper_.log_prior(at + coefficients(), unused.data() + coefficients());
+    for (Index c = 0; c < chunks; ++c) out(s) += value(c, s);
+  }
+  return out;
+}
+
 MixedDraws Quadrature::draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const {
   MixedDraws out{draw_population(theta, seed, workers), {}};
   for (const GroupTerm& term : problem_.data.terms)
     out.effects.emplace_back(term.level_count() * term.effect_count(), theta.cols());
   const auto chunks = static_cast<Index>(chunks_.size());
-  workers.run(chunks * theta.cols(), [&](Index task) {
-    const Index s = task / chunks;
+  const std::vector<Range> runs = equal_columns(theta);
+  workers.run(chunks * static_cast<Index>(runs.size()), [&](Index task) {
+    const Range run = runs[static_cast<std::size_t>(task / chunks)];
     const GroupChunk& chunk = chunks_[static_cast<std::size_t>(task % chunks)];
-    EffectColumns columns;
-    for (Matrix& effects : out.effects) columns.push_back(effects.col(s).data());
+    std::vector<EffectColumns> columns(static_cast<std::size_t>(run.size()));
+    for (Index s = run.begin; s < run.end; ++s)
+      for (Matrix& effects : out.effects)
+        columns[static_cast<std::size_t>(s - run.begin)].push_back(effects.col(s).data());
     Vector eta(chunk.rows);
-    linear_predictor(problem_, chunk, theta.col(s).data(), eta.data());
-    integral_->draw(chunk, hyper_values(theta.col(s).data()), eta.data(), seed, static_cast<std::uint32_t>(s),
-                    columns);
+    linear_predictor(problem_, chunk, theta.col(run.begin).data(), eta.data());
+    integral_->draw(chunk, hyper_values(theta.col(run.begin).data()), eta.data(), seed,
+                    static_cast<std::uint32_t>(run.begin), columns);
   });
   return out;
 }

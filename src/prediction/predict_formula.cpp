@@ -77,7 +77,7 @@ FormulaDraws stored_draws(const FormulaModel& model, Index count, std::uint64_t 
   const Matrix values = reporter->report(Matrix(0, draws), seed);
   const NamedRows rows(values, model.draws->names);
   FormulaDraws out;
-  const std::vector<std::string> names = model.design.names();
+  const std::vector<std::string> names = source::coefficient_names(model);
   out.coefficients.resize(static_cast<Index>(names.size()), draws);
   for (std::size_t j = 0; j < names.size(); ++j) out.coefficients.row(static_cast<Index>(j)) = rows(names[j]);
   source::to_design_scale(model, out.coefficients);

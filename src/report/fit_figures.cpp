@@ -79,6 +79,8 @@ std::vector<Panel> trace_panels(const std::vector<results::TraceRow>& trace) {
     line.x.push_back(static_cast<double>(trace[end - 1].iteration));
     line.y.push_back(count > 0 ? sum / count : std::nan(""));
   }
+  const auto known = [](double elbo) { return std::isfinite(elbo); };
+  if (std::count_if(line.y.begin(), line.y.end(), known) < 2) return {};
   Panel panel{.name = "trace",
               .title = "ELBO by iteration",
               .x_label = "iteration",

@@ -10,6 +10,7 @@
 #include "report/check_figures.hpp"
 #include "report/fit_figures.hpp"
 #include "report/page.hpp"
+#include "report/regression_figures.hpp"
 #include "report/table.hpp"
 
 namespace magva::report {
@@ -83,10 +84,11 @@ std::string check_words(const PredictiveCheck& check) {
 }
 
 struct Figures {
-  std::vector<Panel> trace, intervals, priors, loadings, check, model_check;
+  std::vector<Panel> trace, intervals, priors, loadings, check, model_check, groups, smooths, predictors;
   std::vector<Panel> all() const {
     std::vector<Panel> together;
-    for (const auto* group : {&trace, &intervals, &priors, &loadings, &check, &model_check})
+    for (const auto* group :
+         {&trace, &intervals, &priors, &loadings, &check, &model_check, &groups, &smooths, &predictors})
       together.insert(together.end(), group->begin(), group->end());
     return together;
   }
@@ -104,24 +106,34 @@ std::string write_fit_report(const results::StoredFit& fit, const PredictiveChec
                         prior_panels(r, options.parameters),
                         loading_panels(fit, options),
                         check_panels(check),
-                        stored ? model_check_panels(*stored) : std::vector<Panel>{}};
+                        stored ? model_check_panels(*stored) : std::vector<Panel>{},
+                        group_panels(fit),
+                        smooth_panels(fit, check),
+                        predictor_panels(fit, check)};
   const std::string complaint = draw(figures.all(), folder);
   PageText text{.title = sentence_case(r.model),
                 .lead = paragraph(verdict(r)) + bullet_list(r.warnings) + facts(r).html(),
                 .body = {}};
   if (!r.notes.empty()) text.lead += heading(3, "Notes on the data") + bullet_list(r.notes);
-  text.body.push_back(
-      heading(2, "How the fit went") +
-      paragraph(
-          "Estimates from the draws of the iterations, averaged over short windows. The first tenth of the "
-          "run may lie below the frame.") +
-      html(figures.trace, folder));
+  if (!figures.trace.empty())
+    text.body.push_back(
+        heading(2, "How the fit went") +
+        paragraph(
+            "Estimates from the draws of the iterations, averaged over short windows. The first tenth of the "
+            "run may lie below the frame.") +
+        html(figures.trace, folder));
   text.body.push_back(heading(2, "Parameters") +
                       paragraph(fmt::format(
                           "{} in all. Those that differ most clearly from zero, by |mean| / sd, come first.",
                           r.parameters.size())) +
                       html(figures.intervals, folder) + html(figures.priors, folder) +
                       parameter_table(r, options.parameters).html());
+  if (!figures.smooths.empty())
+    text.body.push_back(heading(2, "Smooth terms") + html(figures.smooths, folder));
+  if (!figures.groups.empty())
+    text.body.push_back(heading(2, "Group effects") +
+                        paragraph("The groups in order: how far each is from the population.") +
+                        html(figures.groups, folder));
   if (stored)
     text.body.push_back(
         heading(2, "Does the model fit?") + paragraph(stored->check.describe()) +
@@ -137,7 +149,7 @@ std::string write_fit_report(const results::StoredFit& fit, const PredictiveChec
             "sign rise together. Loadings are in the units of the coordinates that were fitted.") +
         html(figures.loadings, folder));
   text.body.push_back(heading(2, "Predictive check") + paragraph(check_words(check)) +
-                      html(figures.check, folder));
+                      html(figures.check, folder) + html(figures.predictors, folder));
   save_page(text, page);
   return complaint;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // `magva report`: a page about a user's own fit.
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace magva::report {
 struct PredictiveCheck {
   std::optional<prediction::Scores> scores;
   prediction::RowPredictions rows;
+  std::shared_ptr<const prediction::NewRows> data;  ///< what was predicted; null if there are no scores
   Vector response;
   std::string source;    ///< what the rows are
   std::string positive;  ///< of two classes: the one whose probability is predicted

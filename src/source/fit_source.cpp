@@ -5,6 +5,7 @@
 #include "magva/formula_model.hpp"
 #include "magva/mixed.hpp"
 #include "magva/model_source.hpp"
+#include "source/formula_reporter.hpp"
 
 namespace magva::source {
 
@@ -25,12 +26,16 @@ std::optional<Quantities> reported_quantities(const Reporter& reporter, std::uin
 
 namespace {
 
+constexpr Index kGroupDraws = 1000;
+
 /// Group effects are integrated out: a fit of the few parameters that are left.
 FitResult fit_with_groups(const ModelSource& source, const FitOptions& options,
                           const std::vector<Observer>& observers) {
   if (options.algorithm1)
     throw UsageError("a formula with groups is fitted by the default optimiser: leave out --rule");
-  return fit_groups(*source.mixed, options, observers);
+  MixedPosterior found = fit_mixed(*source.mixed, kGroupDraws, options, observers);
+  keep_draws(*source.reporter, found.fit.posterior, std::move(found.draws.theta));
+  return std::move(found.fit);
 }
 
 }  // namespace

@@ -142,6 +142,11 @@ class GroupReporter final : public Reporter {
     return out;
   }
 
+  void keep(const Gaussian& posterior, Matrix theta) const {
+    kept_for_ = posterior.mean();
+    kept_ = std::move(theta);
+  }
+
   /// Importance resampled: the marginal distributions of sds are skewed.
   std::shared_ptr<const JointDraws> joint_draws(const Gaussian& posterior) const override {
     if (joint_ && mean_of_joint_ == posterior.mean()) return joint_;
@@ -149,7 +154,7 @@ class GroupReporter final : public Reporter {
     for (Quantity& quantity : quantities()) joint->names.push_back(std::move(quantity.name));
     const Index draws = std::clamp(kMostGroupValues / static_cast<Index>(joint->names.size()),
                                    kFewestGroupDraws, kGroupDraws);
-    joint->values = report(resample_mixed(*mixed_, posterior, draws, 1, 0).theta, 1);
+    joint->values = report(theta_draws(posterior, draws), 1);
     mean_of_joint_ = posterior.mean();
     joint_ = std::move(joint);
     return joint_;
@@ -160,11 +165,22 @@ class GroupReporter final : public Reporter {
   static constexpr Index kFewestGroupDraws = 200;
   static constexpr Index kMostGroupValues = 20'000'000;
 
+  /// Of those that were kept, as many as are wanted, evenly spaced.
+  Matrix theta_draws(const Gaussian& posterior, Index draws) const {
+    if (kept_.cols() < draws || kept_for_ != posterior.mean())
+      return resample_mixed(*mixed_, posterior, draws, 1, 0).theta;
+    Matrix out(kept_.rows(), draws);
+    for (Index s = 0; s < draws; ++s) out.col(s) = kept_.col(s * kept_.cols() / draws);
+    return out;
+  }
+
   std::shared_ptr<const FormulaModel> model_;
   std::shared_ptr<const MixedModel> mixed_;
   // Drawing takes longer than fitting for many groups: it is done once per fit.
   mutable std::shared_ptr<const JointDraws> joint_;
   mutable Vector mean_of_joint_;
+  mutable Matrix kept_;
+  mutable Vector kept_for_;
 };
 
 /// The draws that a fit with groups has stored, in a random order and as many as are asked for.
@@ -209,6 +225,11 @@ std::unique_ptr<Reporter> make_plain_reporter(std::shared_ptr<const FormulaModel
 std::unique_ptr<Reporter> make_group_reporter(std::shared_ptr<const FormulaModel> model,
                                               std::shared_ptr<const MixedModel> mixed) {
   return std::make_unique<GroupReporter>(std::move(model), std::move(mixed));
+}
+
+void keep_draws(const Reporter& reporter, const Gaussian& posterior, Matrix theta) {
+  if (const auto* groups = dynamic_cast<const GroupReporter*>(&reporter))
+    groups->keep(posterior, std::move(theta));
 }
 
 std::unique_ptr<Reporter> make_stored_reporter(std::shared_ptr<const FormulaModel> model) {

@@ -33,6 +33,9 @@ std::unique_ptr<Reporter> make_plain_reporter(std::shared_ptr<const FormulaModel
 /// With groups: coefficients, own parameters, sds, correlations, and the effects of each group.
 std::unique_ptr<Reporter> make_group_reporter(std::shared_ptr<const FormulaModel> model,
                                               std::shared_ptr<const MixedModel> mixed);
+/// Draws of theta that a fit with groups has found beside its posterior, one column each: its reporter's
+/// joint_draws takes them instead of looking for its own. No other reporter needs them.
+void keep_draws(const Reporter& reporter, const Gaussian& posterior, Matrix theta);
 /// Of a stored fit: with groups, its stored draws.
 std::unique_ptr<Reporter> make_stored_reporter(std::shared_ptr<const FormulaModel> model);
 

@@ -242,9 +242,8 @@ void add_group_model(ModelSource& source, std::shared_ptr<const FormulaModel> mo
     throw UsageError(fmt::format(
         "groups cannot be combined with the family {} yet: leave them out, or use them as factors",
         to_string(model->family)));
-  if (!model->design.smooths.empty() || !model->horseshoes.empty())
-    throw UsageError(
-        "smooth terms and horseshoe priors cannot be combined with groups yet: leave one of them out");
+  if (!model->horseshoes.empty())
+    throw UsageError("horseshoe priors cannot be combined with groups yet: leave one of them out");
   const Design design = design_of(std::move(rows.x), options.single_precision);
   source.rows = kept_rows(design, rows);
   MixedData data{design,
@@ -254,7 +253,7 @@ void add_group_model(ModelSource& source, std::shared_ptr<const FormulaModel> mo
                  std::move(rows.offset),
                  std::move(rows.weights),
                  {},
-                 model->design.names()};
+                 coefficient_names(*model)};
   for (std::size_t t = 0; t < rows.groups.size(); ++t) {
     const formula::GroupSpec& group = model->design.groups[t];
     data.terms.push_back({group.name, group.levels, std::move(rows.groups[t].group),
@@ -266,6 +265,13 @@ void add_group_model(ModelSource& source, std::shared_ptr<const FormulaModel> mo
   priors.degrees_of_freedom = model->priors.degrees_of_freedom;
   priors.sd_scale = model->sd_scales;
   priors.lkj = model->lkj;
+  auto column = static_cast<Index>(model->design.names().size());
+  for (std::size_t k = 0; k < model->design.smooths.size(); ++k) {
+    const formula::SmoothSpec& smooth = model->design.smooths[k];
+    // Its first column is a straight line, with a prior of its own.
+    priors.smooths.push_back({smooth.name, column + 1, smooth.columns() - 1, model->smooth_scales[k]});
+    column += smooth.columns();
+  }
   source.mixed = make_mixed(std::move(data), std::move(priors), model->response_family());
   source.model = std::shared_ptr<const Model>(source.mixed, &source.mixed->model());
   source.reporter = make_group_reporter(model, source.mixed);

@@ -107,6 +107,17 @@ class Compare(Case):
         self.assertEqual(len(checks["one"]["rows"]["elpd"]), 120)
         self.assertAlmostEqual(sum(checks["one"]["rows"]["elpd"]), checks["one"]["loo"]["elpd"], places=6)
 
+    def test_more_than_two(self):
+        self.logistic_table()
+        for name, left_out in (("one", []), ("two", ["--exclude", "a"]), ("three", ["--exclude", "b"])):
+            self.succeeds("fit", "data.csv", "--response", "y", *left_out, *SHORT, "--out", name)
+        said = self.succeeds("compare", "one", "two", "three").stdout.splitlines()
+        self.assertEqual({line.split()[0] for line in said[1:4]}, {"one", "two", "three"})
+        elpd = [float(line.split()[1]) for line in said[1:4]]
+        self.assertEqual(elpd, sorted(elpd, reverse=True))
+        (self.folder / "two/check.json").unlink()
+        self.fails(DATA, "compare", "one", "two", "three", says=["two", "leave-one-out"])
+
     def test_models_of_other_rows_are_refused(self):
         self.logistic_table()
         self.logistic_table("other.csv", seed=5)

@@ -98,6 +98,25 @@ class Formula(Case):
         error = [float(row["mean"]) - math.sin(4 * x) for row, x in zip(self.rows("p.csv"), xs)]
         self.assertLess(math.sqrt(sum(e * e for e in error) / len(error)), .1)
 
+    def test_smooth_terms_beside_groups(self):
+        generator = random.Random(4)
+        shift = [generator.gauss(0, 1) for _ in range(8)]
+        rows = [(i / 100, i % 8) for i in range(200)]
+        self.write("d.csv", "x,g,y\n" + "".join(
+            f"{x},g{g},{math.sin(4 * x) + shift[g] + generator.gauss(0, .2):.4f}\n" for x, g in rows))
+        fitted = self.fit("y ~ s(x) + (1 | g)")
+        for name in ("sd(s(x))", "sd(g: Intercept)", "s(x)[1]", "g[g3]: Intercept"):
+            self.assertIn(name, fitted)
+        self.succeeds("predict", "fit", "d.csv", "--out", "p.csv")
+        error = [float(row["mean"]) - math.sin(4 * x) - shift[g] for row, (x, g) in zip(self.rows("p.csv"), rows)]
+        self.assertLess(math.sqrt(sum(e * e for e in error) / len(error)), .1)
+        self.succeeds("report", "fit")
+        page = (self.folder / "fit/report.html").read_text()
+        for part in ("Smooth terms", "Group effects"):
+            self.assertIn(part, page)
+        for figure in ("groups-1.dat", "smooth-1.dat"):
+            self.assertTrue((self.folder / "fit/report-figures" / figure).exists())
+
     def test_priors_by_term(self):
         self.table()
         fitted = self.fit("y ~ x + z + g", "--prior", "z ~ normal(40, 0.001)", "--prior", "sigma ~ exponential(0.1)", "--prior",

@@ -163,6 +163,46 @@ void expect_gradient(const Case& in, double tolerance) {
   }
 }
 
+// Three levels, the innermost of one row each, whose integrals are interpolated: against sums over grids of
+// spacing .25, which are exact to rounding for functions as smooth as these.
+TEST(Quadrature, ThreeNestedLevelsLikeSumsOverGrids) {
+  std::mt19937_64 generator(7);
+  Case in = rows_of(Distribution::poisson, 16,
+                    {blocks("row", 16, 1), blocks("inner", 16, 4), blocks("outer", 16, 8)}, generator);
+  const auto model = in.model();
+  EXPECT_EQ(model->method(), MixedMethod::quadrature);
+  Vector theta(5);
+  theta << .4, .2, -.6, -.4, -.2;  // sds of rows, inner and outer groups
+  const Vector eta = predictors(in, theta);
+  const double step = .25;
+  const auto integral = [&](const auto& of) {
+    double sum = 0;
+    for (double v = -6; v <= 6; v += step) sum += step * normal_density(v) * of(v);
+    return sum;
+  };
+  double expected = priors_at(theta, 3);
+  for (Index outer = 0; outer < 2; ++outer)
+    expected += std::log(integral([&](double u) {
+      double product = 1;
+      for (Index inner = 2 * outer; inner < 2 * outer + 2; ++inner)
+        product *= integral([&](double v) {
+          double rows = 1;
+          for (Index i = 4 * inner; i < 4 * inner + 4; ++i)
+            rows *= integral([&](double w) {
+              return std::exp(row_log_density(
+                  in, i, eta(i) + std::exp(theta(4)) * u + std::exp(theta(3)) * v + std::exp(theta(2)) * w));
+            });
+          return rows;
+        });
+      return product;
+    }));
+  // 7 points at each level, and interpolation.
+  EXPECT_NEAR(evaluate(model->model(), theta), expected, 2e-3);
+  Workers workers(1);
+  EXPECT_NEAR(model->log_densities(theta, workers)(0), evaluate(model->model(), theta), 1e-4);
+  expect_gradient(in, 2e-2);
+}
+
 TEST(Quadrature, GradientsOfOneFactor) {
   std::mt19937_64 generator(3);
   for (const Distribution distribution : {Distribution::bernoulli, Distribution::poisson,

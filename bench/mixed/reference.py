@@ -1,0 +1,125 @@
+"""Long NUTS runs of the models of run.py by NumPyro, with the priors that magva reports."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass
+class Group:
+    """Effects of the levels of a column: an intercept, and the slopes of these columns."""
+
+    column: str
+    slopes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Case:
+    name: str
+    formula: str
+    family: str
+    groups: list[Group] = field(default_factory=list)
+    response: str = "y"
+    trials: str = ""
+    offset: str = ""  # a column, whose logarithm is added
+    status: str = ""  # a column: 2 where the event was seen
+    text: list[str] = field(default_factory=list)  # columns of numbers that are levels
+    excluded_from_bounds: str = ""  # why figures are shown without a bound
+
+
+def design(case: Case, data: pd.DataFrame, names: list[str]) -> np.ndarray:
+    """The columns of the fit's own coefficients, without the intercept's."""
+    columns = []
+    for name in names:
+        match = re.fullmatch(r"(.+)\[(.+)\]", name)
+        if match and match[1] in data:
+            columns.append((data[match[1]].astype(str) == match[2]).to_numpy(float))
+        else:
+            columns.append(data[name].to_numpy(float))
+    return np.column_stack(columns) if columns else np.zeros((len(data), 0))
+
+
+def numbers_in(text: str) -> list[float]:
+    return [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e[-+]?\d+)?", text.split("(", 1)[1])]
+
+
+def sample(case: Case, data: pd.DataFrame, record: dict, draws: int = 4000, seed: int = 0) -> pd.DataFrame:
+    """Draws of the population's parameters under the fit's names."""
+    import jax
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+    from numpyro.infer import MCMC, NUTS
+
+    jax.config.update("jax_enable_x64", True)
+    priors = {p["parameter"]: p["prior"] for p in record["details"]["priors"]}
+    own = [p for p in ("sigma", "shape", "nu") if p in priors]
+    coefficients = [n for n in priors if n not in own and not n.startswith(("sd(", "cor(", "(Intercept)"))]
+    x = design(case, data, coefficients)
+    means = x.mean(axis=0)
+    y = jnp.asarray(data[case.response].to_numpy(float))
+    offset = np.log(data[case.offset].to_numpy(float)) if case.offset else 0.0
+    levels = [data[g.column].astype(str).astype("category").cat.codes.to_numpy() for g in case.groups]
+
+    def positive(name: str):
+        text, values = priors[name], numbers_in(priors[name])
+        if text.startswith("exponential"):
+            return numpyro.sample(name, dist.Exponential(values[0]))
+        if text.startswith("half_student_t"):
+            return numpyro.sample(name, dist.FoldedDistribution(dist.StudentT(values[0], 0, values[-1])))
+        if text.startswith(("inv_gamma", "inverse_gamma")):
+            return numpyro.sample(name, dist.InverseGamma(values[0], values[1]))
+        return numpyro.sample(name, dist.Gamma(values[0], values[1]))
+
+    def effects(group: Group, codes: np.ndarray):
+        names = ["Intercept", *group.slopes]
+        sds = jnp.stack([positive(f"sd({group.column}: {n})") for n in names])
+        count = int(codes.max()) + 1
+        raw = numpyro.sample(f"raw_{group.column}", dist.Normal(0, 1).expand([count, len(names)]).to_event(2))
+        if len(names) > 1:
+            factor = numpyro.sample(f"factor_{group.column}", dist.LKJCholesky(len(names), 1.0))
+            numpyro.deterministic(f"cor({group.column}: {names[0]}, {names[1]})", factor[1, 0])
+            raw = raw @ factor.T
+        u = raw * sds
+        z = np.column_stack([np.ones(len(data))] + [data[s].to_numpy(float) for s in group.slopes])
+        return (u[codes] * z).sum(axis=1)
+
+    def model():
+        location, scale = numbers_in(priors["(Intercept)"])[:2]
+        centre = numpyro.sample("centre", dist.Normal(location, scale))
+        eta = centre + offset
+        beta = []
+        for name in coefficients:
+            location, scale = numbers_in(priors[name])[:2]
+            beta.append(numpyro.sample(name, dist.Normal(location, scale)))
+        if beta:
+            eta = eta + (x - means) @ jnp.stack(beta)
+            numpyro.deterministic("(Intercept)", centre - means @ jnp.stack(beta))
+        else:
+            numpyro.deterministic("(Intercept)", centre)
+        for group, codes in zip(case.groups, levels):
+            eta = eta + effects(group, codes)
+        if case.family == "gaussian":
+            numpyro.sample("y", dist.Normal(eta, positive("sigma")), obs=y)
+        elif case.family == "binomial":
+            numpyro.sample("y", dist.Binomial(jnp.asarray(data[case.trials].to_numpy(float)), logits=eta), obs=y)
+        elif case.family == "bernoulli":
+            numpyro.sample("y", dist.Bernoulli(logits=eta), obs=y)
+        elif case.family == "poisson":
+            numpyro.sample("y", dist.Poisson(jnp.exp(eta)), obs=y)
+        elif case.family == "negbinomial":
+            numpyro.sample("y", dist.NegativeBinomial2(jnp.exp(eta), positive("shape")), obs=y)
+        elif case.family == "weibull":
+            shape = positive("shape")
+            seen = jnp.asarray((data[case.status].to_numpy(float) == 2).astype(float))
+            t = shape * (jnp.log(y) - eta)
+            numpyro.factor("y", jnp.sum(seen * (jnp.log(shape) + t - jnp.log(y)) - jnp.exp(t)))
+
+    mcmc = MCMC(NUTS(model, target_accept_prob=0.9), num_warmup=1000, num_samples=draws, num_chains=1, progress_bar=False)
+    mcmc.run(jax.random.PRNGKey(seed))
+    out = {k: np.asarray(v) for k, v in mcmc.get_samples().items() if np.ndim(v) == 1 and k != "centre"}
+    return pd.DataFrame(out)
