@@ -229,11 +229,11 @@ bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights
   const bool understood = assess_marginals(evaluator, q, options.seed + 2, out);
   const bool telling = weights.khat <= kDoubtfulKhat && weights.effective >= kReweightingDraws;
   if (options.quantities != nullptr && telling) {
-    assess_reweighting(reweight_quantities(evaluator, q, *options.quantities, options.seed), kMostReweighted,
-                       out);
+    assess_reweighting(reweight_quantities(evaluator, q.corrected(), *options.quantities, options.seed),
+                       kMostReweighted, out);
   } else if (telling) {
     const Gaussian& reported = out.correction_holds ? q.corrected() : q;
-    const auto moved = most_reweighted(evaluator.model(), q, reported, options.seed + 1,
+    const auto moved = most_reweighted(evaluator.model(), q.corrected(), reported, options.seed + 1,
                                        exponentials(weights.log_weights), evaluator.workers());
     // The sd of the log of an sd from so many draws; three times that for the worst of several.
     assess_reweighting(moved, kDoubt + 3 / std::sqrt(2 * weights.effective), out);
@@ -251,7 +251,7 @@ Assessment assess(Evaluator& evaluator, const Gaussian& q, FitEnding ending,
   out.ending = std::move(ending);
   const Index draws = hurry ? std::min(options.draws, kHurriedDraws) : options.draws;
   const ElboEstimate estimate =
-      options.estimate ? *options.estimate : estimate_elbo(evaluator, q, draws, options.seed + 1);
+      options.estimate ? *options.estimate : estimate_elbo(evaluator, q.corrected(), draws, options.seed + 1);
   const bool measurable = std::isfinite(estimate.elbo);
   const SmoothedWeights weights = measurable
                                       ? smooth_weights(estimate.log_weights)
@@ -273,7 +273,7 @@ Assessment assess(Evaluator& evaluator, const Gaussian& q, FitEnding ending,
   assess_ending(out);
   assess_rejections(estimate, out);
   if (measurable)
-    assess_weights(estimate, weights, q, understood, out);
+    assess_weights(estimate, weights, q.corrected(), understood, out);
   else if (!hurry)
     out.distrust(WarningKind::kNotFinite, "the ELBO of the result is not finite");
   return out;

@@ -43,9 +43,9 @@ struct Assessment {
   }
 };
 
-/// ELBO, k-hat and tails of q for the evaluator's model, and what they and the fit's ending mean; means and
-/// sds of parameters are those of q's correction, if it has one that holds. A fit that was stopped early is
-/// assessed in a hurry: by few draws, within a fraction of a second.
+/// ELBO, k-hat and tails of q for the evaluator's model, or of its correction, which summaries are about, if
+/// it has one (such a fit knows its ELBO without draws); and what they and the fit's ending mean. A fit that
+/// was stopped early is assessed in a hurry: by few draws, within a fraction of a second.
 Assessment assess(Evaluator& evaluator, const Gaussian& q, FitEnding ending,
                   const AssessmentOptions& options);
 

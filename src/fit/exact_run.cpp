@@ -161,8 +161,8 @@ FitResult DefaultRun::assess_exact() {
   if (!control_.stopped()) {
     control_.enter(Phase::kAssessment);
     options.response = correct(best);
-    const ElboEstimate first =
-        estimate_elbo(evaluator_, best.posterior, std::min(options.draws, kFirstDraws), options.seed + 1);
+    const ElboEstimate first = estimate_elbo(evaluator_, best.posterior.corrected(),
+                                             std::min(options.draws, kFirstDraws), options.seed + 1);
     if (first.se * std::sqrt(static_cast<double>(first.log_weights.size())) < kSmallSpread) {
       options.estimate = first;
       // What is close to a Gaussian and log-concave has light tails.
@@ -171,9 +171,13 @@ FitResult DefaultRun::assess_exact() {
   }
   const FitEnding ending{stopped_, stop_detail_, stopped_ == StopReason::kConverged, true};
   Assessment assessment = assess(evaluator_, best.posterior, ending, options);
+  if (!assessment.correction_holds) {
+    best.posterior = best.posterior.without_correction();
+    options.estimate.reset();
+    assessment = assess(evaluator_, best.posterior, ending, options);
+  }
   assessment.elbo = best.elbo;
   assessment.elbo_se = 0;
-  if (!assessment.correction_holds) best.posterior = best.posterior.without_correction();
   FitResult result = report(best.posterior, std::move(assessment), best.stop.iterations);
   result.expectations = Expectations::kExact;
   return result;
