@@ -39,7 +39,8 @@ def test_quantiles_are_exact_for_coordinates(fit):
 
 def test_quantiles_of_transformed_parameters(regression):
     quantiles = regression.quantiles([0.05, 0.95], seed=5)
-    np.testing.assert_allclose(quantiles["5%"], regression.summary()["5%"], rtol=1e-8, atol=1e-10)
+    # Of 4,000 draws, and of 20,000 in the summary: five standard errors of a 5 % quantile, each .033 sd or less.
+    np.testing.assert_allclose((quantiles["5%"] - regression.summary()["5%"]) / regression.sd, 0, atol=0.17)
 
 
 def test_draws(fit, gaussian):

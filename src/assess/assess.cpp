@@ -32,14 +32,13 @@ constexpr double kCloseSpread = .5;
 /// A mean that is further off, in sds, or an sd, by its logarithm, is in doubt: between the tenth that nobody
 /// minds and the quarter that misleads.
 constexpr double kDoubt = .17;
-/// Beyond this, an sd twice too small, a fit that claims to be the best is of no use; one that does not, if a
-/// mean is further off than an sd.
+/// Beyond this, an sd twice too small, a fit is of no use.
 constexpr double kUseless = .69;
-constexpr double kUselessShift = 1;
-/// Log weights of the best Gaussian of any rank have an sd below m / sqrt(2) where the posterior is Gaussian:
-/// its precision, in units of the Gaussian's sds, has the trace m. A fit whose log weights vary more than by
-/// m and this is nowhere near the posterior.
-constexpr double kHopelessSpread = 10;
+/// Log weights of the best Gaussian of any rank have an sd below m / sqrt(2) if the posterior is Gaussian:
+/// its precision, in units of the Gaussian's sds, has the trace m. A fit whose log weights vary by more nats
+/// than these, and these a parameter, is nowhere near the posterior.
+constexpr double kHopelessSpread = 100;
+constexpr double kHopelessShare = 10;
 /// A quantity whose mean or sd weights change by more is in doubt.
 constexpr double kMostReweighted = .3;
 /// Linear response that changes no sd by more, by its logarithm, has found the posterior near a Gaussian in
@@ -97,7 +96,7 @@ void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights
                     bool understood, Assessment& out) {
   const auto draws = static_cast<double>(estimate.log_weights.size());
   const double spread = estimate.se * std::sqrt(draws);
-  if (spread > kHopelessSpread + static_cast<double>(q.dimension()))
+  if (spread > kHopelessSpread + kHopelessShare * static_cast<double>(q.dimension()))
     return out.distrust(
         WarningKind::kFarFromGaussian,
         fmt::format(
@@ -192,7 +191,6 @@ bool assess_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t see
     const bool sampled = error.effective_draws > 0;
     understood = understood || sampled;
     if (sampled) worst = std::max(worst, error.size());
-    if (sampled && std::abs(error.shift) > kUselessShift * std::max(1.0, error.sd_ratio)) out.trusted = false;
     out.doubts.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
   }
   if (out.doubts.empty()) return false;

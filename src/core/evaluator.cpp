@@ -36,11 +36,10 @@ Evaluator::Evaluator(const Model& model, int threads, Control* control, double c
 
 void Evaluator::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient) {
   if (control_ != nullptr) control_->spend(cost_ * static_cast<double>(theta.cols()));
+  if (control_ != nullptr && one_column_ == 0 && theta.cols() > 1) time_one_column(theta.col(0));
   for (Index first = 0; first < theta.cols();) {
     if (control_ != nullptr) control_->poll();
-    // How long a column takes is known after the first: a batch of a slow model could not be interrupted.
-    const Index most = control_ != nullptr && one_column_ == 0 ? 1 : columns_;
-    const Index count = std::min(most, theta.cols() - first);
+    const Index count = std::min(columns_, theta.cols() - first);
     Evaluation evaluation{*scratch_, workers_, calls_};
     const double begin = now();
     model_.evaluate(theta.middleCols(first, count), log_density.segment(first, count),
@@ -56,6 +55,17 @@ void Evaluator::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef 
     gradient.col(s).setZero();
     ++rejected_;
   }
+}
+
+// A batch of a slow model could not be interrupted. What is returned is thrown away, so that batches, and
+// with them the last bits of some models, are the same in a fit that is resumed.
+void Evaluator::time_one_column(ConstVectorRef theta) {
+  Vector log_density(1);
+  Matrix gradient(theta.size(), 1);
+  Evaluation evaluation{*scratch_, workers_, calls_};
+  const double begin = now();
+  model_.evaluate(theta, log_density, gradient, evaluation);
+  adapt_batch(1, now() - begin);
 }
 
 // What a model returns for a draw does not depend on the others in its batch: neither does a fit on these

@@ -46,6 +46,7 @@ class Evaluator {
 
  private:
   /// The time that a batch may take, and how many columns that is.
+  void time_one_column(ConstVectorRef theta);
   void adapt_batch(Index columns, double seconds);
 
   const Model& model_;

@@ -16,8 +16,9 @@ Gaussian read_gaussian(io::ChecksummedReader& in) {
   gaussian.factors_ = in.matrix();
   gaussian.residual_ = in.matrix().reshaped();
   const Index m = gaussian.mean_.size();
-  const bool fits = gaussian.factors_.rows() == m &&
-                    (gaussian.dense_ ? gaussian.factors_.cols() == m : gaussian.residual_.size() == m);
+  const Index rank = gaussian.factors_.cols();
+  const bool fits = m > 0 && gaussian.factors_.rows() == m &&
+                    (gaussian.dense_ ? rank == m : rank <= m && gaussian.residual_.size() == m);
   if (!fits) in.fail("its parts do not fit each other");
   gaussian.factorise();
   return gaussian;

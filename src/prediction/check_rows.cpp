@@ -37,6 +37,15 @@ std::optional<CheckInput> table_check_input(const source::ModelSpec& spec,
   return input;
 }
 
+/// Whether draws can be taken for the posterior's: nearly equal weights correct nothing, and their k-hat,
+/// which is that of noise, would be read as the rows'. The KL divergence is then below an eighth of a nat.
+bool close(const Vector& log_weights) {
+  constexpr double kCloseSpread = .5;
+  const double n = static_cast<double>(log_weights.size());
+  const double variance = (log_weights.array() - log_weights.mean()).square().sum() / n;
+  return variance < kCloseSpread * kCloseSpread;
+}
+
 }  // namespace
 
 std::optional<CheckInput> check_input(const source::ModelSource& source, const Gaussian& posterior,
@@ -52,7 +61,8 @@ std::optional<CheckInput> check_input(const source::ModelSource& source, const G
   if (input && !source.mixed) {
     const Gaussian& drawn = posterior.corrected();
     const Matrix theta = drawn.draws(draws, seed);
-    input->log_weights = log_densities(*source.model, theta) - drawn.log_density(theta);
+    Vector log_weights = log_densities(*source.model, theta) - drawn.log_density(theta);
+    if (!close(log_weights)) input->log_weights = std::move(log_weights);
   }
   return input;
 }

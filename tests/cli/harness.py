@@ -39,6 +39,10 @@ class Case(unittest.TestCase):
         self.assertIn(done.returncode, codes, f"{words}: {done.stdout}{done.stderr}")
         return done
 
+    def ends(self, *words, **more):
+        """A fit that comes to its end, which after a few iterations may be nowhere near the posterior."""
+        return self.succeeds("fit", *words, codes=(0, NOT_TRUSTED), **more)
+
     def fails(self, code, *words, says=(), **more):
         """The exit code, and one sentence on one line that has all the given parts."""
         done = self.magva(*words, **more)

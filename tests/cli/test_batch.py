@@ -26,8 +26,8 @@ class Batches(Case):
 
     def test_rule_counts_gradients_by_rows(self):
         self.number_table(n=4000)
-        self.succeeds("fit", "numbers.csv", "--response", "y", "--batch", "400", "--rule", "adam", "--draws", "2", "--iterations",
-                      "500", "--out", "fit")
+        self.ends("numbers.csv", "--response", "y", "--batch", "400", "--rule", "adam", "--draws", "2", "--iterations", "500", "--out",
+                  "fit")
         record = self.record()
         self.assertEqual(record["stopped"], "iteration limit")
         self.assertEqual(record["gradient_evaluations"], 100)  # 500 iterations of 2 draws on a tenth of the rows
@@ -39,7 +39,7 @@ class Batches(Case):
         self.succeeds("convert", "numbers.csv", "--response", "y", "--out", "d.magva")
         folders = {"table": ["numbers.csv", "--response", "y"], "file": ["d.magva"], "threads": ["d.magva", "--threads", "2"]}
         for folder, words in folders.items():
-            self.succeeds("fit", *words, "--batch", "100", *SHORT, "--out", folder)
+            self.ends(*words, "--batch", "100", *SHORT, "--out", folder)
         bits = {f: (self.folder / f / "posterior.magva").read_bytes() for f in folders}
         self.assertEqual(bits["table"], bits["file"])
         self.assertEqual(bits["table"], bits["threads"])

@@ -140,7 +140,7 @@ class Fit(Case):
         self.number_table()
         for file, response, word in (("data.csv", "y", "logistic"), ("numbers.csv", "y", "linear"),
                                      ("numbers.csv", "count", "Poisson")):
-            done = self.succeeds("fit", file, "--response", response, *SHORT, "--out", f"fit-{word}")
+            done = self.ends(file, "--response", response, *SHORT, "--out", f"fit-{word}")
             self.assertIn(f"{word} regression was chosen", done.stderr)
             self.assertTrue(any(word in note for note in self.record(f"fit-{word}")["notes"]))
 
@@ -155,8 +155,7 @@ class Fit(Case):
     def test_horseshoe_reports_coefficients_in_both_forms(self):
         self.logistic_table()
         for form in ("noncentred", "centred"):
-            self.succeeds("fit", "data.csv", "--response", "y", "--prior", "horseshoe", "--horseshoe", form, *SHORT,
-                          "--out", form)
+            self.ends("data.csv", "--response", "y", "--prior", "horseshoe", "--horseshoe", form, *SHORT, "--out", form)
             names = [p["name"] for p in self.record(form)["parameters"]]
             self.assertEqual(names[:4], ["(Intercept)", "a", "b", "c"])
             self.assertEqual(names[-1], "tau")
