@@ -89,15 +89,17 @@ int fail_for_memory() noexcept {
   return fail(kData, {"the data or the model need more memory than this machine has"});
 }
 
-/// Where an exception cannot be thrown on: the JSON library's destructors, for one, ask for memory.
+bool memory_ran_out = false;
+
+[[noreturn]] void on_no_memory() {
+  memory_ran_out = true;
+  throw std::bad_alloc();
+}
+
+/// Where an exception cannot be thrown on: the JSON library's destructors and the standard library's
+/// directory iterators, for two, ask for memory; the latter end without a current exception.
 [[noreturn]] void last_resort() noexcept {
-  try {
-    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
-  } catch (const std::bad_alloc&) {
-    ::_exit(fail_for_memory());
-  } catch (...) {  // said below
-  }
-  ::_exit(fail_by_bug("it came to an end that nobody has foreseen"));
+  ::_exit(memory_ran_out ? fail_for_memory() : fail_by_bug("it came to an end that nobody has foreseen"));
 }
 
 /// A closed standard stream would be the next file that is opened, and messages would be written into that.
@@ -113,6 +115,7 @@ void occupy_standard_streams() noexcept {
 
 int main(int argc, char** argv) {
   std::set_terminate(last_resort);
+  std::set_new_handler(on_no_memory);
   occupy_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file too large becomes a failed write, which is reported
   try {

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -150,34 +150,35 @@ std::size_t MaybeGzipSource::inflate_some(char* buffer, std::size_t size) {
 }
 
 namespace {
-EVP_MD_CTX* digest(void* context) { return static_cast<EVP_MD_CTX*>(context); }
+SHA256_CTX* digest(void* context) { return static_cast<SHA256_CTX*>(context); }
 
-void require(int openssl_status) {
-  if (openssl_status != 1) throw std::bad_alloc();  // a digest fails for want of memory alone
-}
 }  // namespace
 
-void Sha256::Release::operator()(void* context) const { EVP_MD_CTX_free(digest(context)); }
+// OpenSSL 3 would rather have its EVP interface called, which loads a configuration and providers for some
+// thousand allocations, and ends in a null pointer if one of them fails. These ask for none.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  require(context_ != nullptr ? EVP_DigestInit_ex(digest(context_.get()), EVP_sha256(), nullptr) : 0);
-}
+void Sha256::Release::operator()(void* context) const { delete digest(context); }
+
+Sha256::Sha256() : context_(new SHA256_CTX) { SHA256_Init(digest(context_.get())); }
 
 void Sha256::update(const char* bytes, std::size_t size) {
-  require(EVP_DigestUpdate(digest(context_.get()), bytes, size));
+  SHA256_Update(digest(context_.get()), bytes, size);
 }
 
 std::string Sha256::hex() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-  unsigned size = 0;
-  require(EVP_DigestFinal_ex(digest(context_.get()), bytes.data(), &size));
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> bytes{};
+  SHA256_Final(bytes.data(), digest(context_.get()));
   std::string text;
-  for (unsigned i = 0; i < size; ++i) {
-    text += "0123456789abcdef"[bytes[i] >> 4U];
-    text += "0123456789abcdef"[bytes[i] & 0xFU];
+  for (const unsigned char byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4U];
+    text += "0123456789abcdef"[byte & 0xFU];
   }
   return text;
 }
+
+#pragma GCC diagnostic pop
 
 std::string sha256_of_file(const std::string& path) {
   FileSource file(path);
