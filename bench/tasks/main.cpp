@@ -1,9 +1,11 @@
-// usage: magva_tasks IONOSPHERE_CSV FOLDER
+// usage: magva_tasks IONOSPHERE_CSV FOLDER [PREFIX]: only the tasks whose names begin so
 // Runs our side of every task, writes FOLDER/magva.json and, as NumPy files, what the peers need.
 #include <fmt/format.h>
 
 #include <exception>
 #include <fstream>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "machine.hpp"
@@ -12,11 +14,14 @@
 namespace magva::bench {
 namespace {
 
-nlohmann::json run(const std::filesystem::path& ionosphere, const std::filesystem::path& folder) {
+/// The tasks whose names begin with `prefix`.
+nlohmann::json run(const std::filesystem::path& ionosphere, const std::filesystem::path& folder,
+                   std::string_view prefix) {
   nlohmann::json out;
-  const auto task = [&](const char* name, auto&& measure) {
+  const auto task = [&](std::string_view name, auto&& measure) {
+    if (!name.starts_with(prefix)) return;
     fmt::print(stderr, "{}\n", name);
-    out[name] = measure();
+    out[std::string(name)] = measure();
   };
   const int threads = std::thread::hardware_concurrency() > 1 ? 2 : 1;
   task("memory", [] { return peak_memory(); });
@@ -50,14 +55,14 @@ nlohmann::json run(const std::filesystem::path& ionosphere, const std::filesyste
 }  // namespace magva::bench
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    fmt::print(stderr, "usage: magva_tasks IONOSPHERE_CSV FOLDER\n");
+  if (argc < 3 || argc > 4) {
+    fmt::print(stderr, "usage: magva_tasks IONOSPHERE_CSV FOLDER [PREFIX]\n");
     return 2;
   }
   try {
     const std::filesystem::path folder = argv[2];
     std::filesystem::create_directories(folder);
-    const auto results = magva::bench::run(argv[1], folder);
+    const auto results = magva::bench::run(argv[1], folder, argc == 4 ? argv[3] : "");
     std::ofstream(folder / "magva.json") << results.dump(1) << '\n';
     return 0;
   } catch (const std::exception& problem) {
