@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -70,22 +71,34 @@ std::optional<Matrix> respond_in_rows(const PredictorTerms& terms, const Matrix&
   return inverse(curvature - .5 * (correction + correction.transpose()));
 }
 
+/// Multiplications of the two ways.
+struct ResponseWork {
+  double in_rows, in_coordinates;
+};
+
+ResponseWork response_work(Index n, Index m) {
+  const Index size = m * (m + 1) / 2;
+  return {cubed(n) + cubed(m),
+          static_cast<double>(n) * static_cast<double>(size) * static_cast<double>(size) + cubed(size)};
+}
+
 }  // namespace
 
+bool linear_response_affordable(Index terms, Index dimension) {
+  const ResponseWork work = response_work(terms, dimension);
+  return std::min(work.in_rows, work.in_coordinates) <= kMostWork;
+}
+
 std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix& covariance) {
+  if (!linear_response_affordable(terms.rows.rows(), covariance.rows())) return std::nullopt;
   const Eigen::LLT<Matrix> factor(covariance);
   if (factor.info() != Eigen::Success) return std::nullopt;
   const Index m = covariance.rows();
-  const Index n = terms.rows.rows();
-  const Index size = m * (m + 1) / 2;
-  const double in_rows = cubed(n) + cubed(m);
-  const double in_coordinates =
-      static_cast<double>(n) * static_cast<double>(size) * static_cast<double>(size) + cubed(size);
-  if (std::min(in_rows, in_coordinates) > kMostWork) return std::nullopt;
+  const ResponseWork work = response_work(terms.rows.rows(), m);
   const Matrix curvature = factor.solve(Matrix::Identity(m, m));
   const Matrix root = factor.matrixL();
-  return in_rows < in_coordinates ? respond_in_rows(terms, curvature, root)
-                                  : respond_in_coordinates(terms, curvature, root);
+  return work.in_rows < work.in_coordinates ? respond_in_rows(terms, curvature, root)
+                                            : respond_in_coordinates(terms, curvature, root);
 }
 
 }  // namespace magva

@@ -30,6 +30,9 @@ struct LinearResponse {
 /// Nothing where both take too long, or there is no such covariance.
 std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q, const ExactObserver& go_on);
 
+/// Whether so many predictor terms of so many parameters do not take too long.
+bool linear_response_affordable(Index terms, Index dimension);
+
 /// Of the best full-rank Gaussian. Nothing where that takes too long, or is no covariance.
 std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix& covariance);
 

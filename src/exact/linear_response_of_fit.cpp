@@ -127,7 +127,8 @@ std::optional<Matrix> polished_covariance(ExactElbo& elbo, const FullRankGaussia
 std::optional<Matrix> covariance_response(ExactElbo& elbo, const Vector& mean, const Matrix& covariance) {
   const Matrix root = covariance.llt().matrixL();
   const auto m = static_cast<double>(mean.size());
-  if (static_cast<double>(elbo.expected().terms()) * m <= kMostNumbers)
+  if (static_cast<double>(elbo.expected().terms()) * m <= kMostNumbers &&
+      linear_response_affordable(elbo.expected().terms(), mean.size()))
     if (const auto terms = elbo.expected().predictor_terms({mean, root, Vector()}))
       return linear_response(*terms, covariance);
   if (4 * m * kUsualProducts * multiplications(elbo) > kMostDifferencesWork) return std::nullopt;
