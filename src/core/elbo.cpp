@@ -61,10 +61,7 @@ ElboEstimate estimate_elbo(Evaluator& evaluator, const Gaussian& q, Index draws,
     for (; first < draws; first += std::min(block, draws - first)) {
       const Index count = std::min(block, draws - first);
       const Matrix theta = elbo_draws(q, seed, first, count, evaluator.workers());
-      Vector log_density(count);
-      Matrix gradient(q.dimension(), count);
-      evaluator.evaluate(theta, log_density, gradient);
-      out.log_weights.segment(first, count) = log_density - q.log_density(theta);
+      out.log_weights.segment(first, count) = evaluator.evaluate_values(theta) - q.log_density(theta);
     }
   } catch (const Stopped&) {
     out.log_weights.conservativeResize(first);
@@ -74,14 +71,7 @@ ElboEstimate estimate_elbo(Evaluator& evaluator, const Gaussian& q, Index draws,
 }
 
 Vector log_densities(const Model& model, ConstMatrixRef theta, int threads) {
-  Evaluator evaluator(model, choose_threads(threads, model));
-  Vector out(theta.cols());
-  Matrix gradient(theta.rows(), std::min(kLargestBlock, theta.cols()));
-  for (Index first = 0; first < theta.cols(); first += kLargestBlock) {
-    const Index count = std::min(kLargestBlock, theta.cols() - first);
-    evaluator.evaluate(theta.middleCols(first, count), out.segment(first, count), gradient.leftCols(count));
-  }
-  return out;
+  return Evaluator(model, choose_threads(threads, model)).evaluate_values(theta);
 }
 
 ElboEstimate estimate_elbo(const Model& model, const Gaussian& q, Index draws, std::uint64_t seed,

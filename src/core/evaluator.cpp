@@ -85,11 +85,17 @@ void Evaluator::adapt_batch(Index columns, double seconds) {
     columns_ = std::min(2 * columns_, most_columns_);
 }
 
+// Each column is a line of its own through the origin, which leaves it to the bit.
+Vector Evaluator::evaluate_values(ConstMatrixRef theta) {
+  return evaluate_lines(Vector::Zero(theta.rows()), theta, Vector::Ones(1)).transpose();
+}
+
 Matrix Evaluator::evaluate_lines(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps) {
   const Index points = steps.size();
   Matrix out(points, directions.cols());
   Evaluation evaluation{*scratch_, workers_, calls_};
-  const Index lines_at_once = std::max<Index>(1, most_columns_ / points);
+  if (control_ != nullptr && one_column_ == 0) time_one_column(centre);
+  const Index lines_at_once = std::max<Index>(1, columns_ / points);
   bool fast = true;
   for (Index first = 0; first < directions.cols(); first += lines_at_once) {
     const auto some = directions.middleCols(first, std::min(lines_at_once, directions.cols() - first));

@@ -20,6 +20,9 @@ class Evaluator {
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient);
   /// At one point; the log density.
   double evaluate(ConstVectorRef theta, VectorRef gradient);
+  /// Log densities alone at the columns of theta, -infinity where the model cannot be evaluated: about half
+  /// the time of gradients where the model knows its values on lines.
+  Vector evaluate_values(ConstMatrixRef theta);
   /// Log densities alone, on lines through one centre: entry (k, j) is that at
   /// centre + steps(k) directions.col(j), -infinity where the model cannot be evaluated.
   Matrix evaluate_lines(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps);

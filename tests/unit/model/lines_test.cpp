@@ -38,6 +38,18 @@ TEST(Lines, OfEveryRegressionAreThoseOfItsPoints) {
   for (const auto& [name, model] : test::all_models(37, 6)) expect_agreement(model, name);
 }
 
+TEST(Lines, ValuesAloneAreThoseOfEvaluations) {
+  for (const auto& [name, model] : test::all_models(37, 6)) {
+    const Matrix theta = .3 * test::normals(model.dimension(), 9, 63);
+    Evaluator evaluator(model, 1);
+    Vector plain(9);
+    Matrix gradient(theta.rows(), 9);
+    evaluator.evaluate(theta, plain, gradient);
+    const Vector values = evaluator.evaluate_values(theta);
+    for (Index s = 0; s < 9; ++s) EXPECT_NEAR(values(s), plain(s), 1e-10 * (1 + std::abs(plain(s)))) << name;
+  }
+}
+
 TEST(Lines, KnowOffsets) {
   const RowMatrix x = test::design(53, 4, 71);
   RegressionData data{Design::own(x), test::responses(test::Kind::poisson, x, 72), {}, {}};
