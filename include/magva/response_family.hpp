@@ -109,9 +109,15 @@ class ResponseFamily {
   /// log p of each row.
   virtual void log_density(const ResponseRows& rows, const double* eta, const double* own,
                            double* value) const = 0;
+  /// The sum over the rows, each times its weight; null: 1 each.
+  virtual double log_likelihood(const ResponseRows& rows, const double* eta, const double* own,
+                                const double* weight) const = 0;
   /// With its derivatives by eta; those by own coordinate k of row i go to by_own[k * rows.rows + i].
   virtual void slopes(const ResponseRows& rows, const double* eta, const double* own, double* value,
                       double* by_eta, double* by_own) const = 0;
+  /// With its first two derivatives by eta.
+  virtual void curvatures(const ResponseRows& rows, const double* eta, const double* own, double* value,
+                          double* by_eta, double* by_eta2) const = 0;
   /// With all derivatives.
   virtual void derivatives(const ResponseRows& rows, const double* eta, const double* own,
                            PointDerivatives* out) const = 0;

@@ -28,10 +28,16 @@ constexpr Index kMostDimensions = 64;
 constexpr double kWorkOfRound = 1e9;
 constexpr Index kFewestProposals = 96;
 constexpr Index kFewestPerDimension = 12;
-constexpr Index kMostProposals = 512;
+constexpr Index kMostPerDimension = 48;
+constexpr Index kMostProposals = 256;
 /// Rounds end when k-hat and the share of draws that are effective are good; they must at last.
 constexpr int kMostRounds = 6;
 constexpr double kGoodShare = .4;
+/// They go on until so many draws are effective, by which means are known to a twentieth of an sd (fewer do
+/// in few dimensions, since draws are spread evenly), unless draws take more multiplications.
+constexpr double kEnoughEffective = 400;
+constexpr double kEnoughPerDimension = 60;
+constexpr double kWorkOfSample = 8e9;
 /// Diagnostic draws of fit(), if it comes to that.
 constexpr double kWorkOfDraws = 4e9;
 
@@ -41,8 +47,20 @@ Index proposals(const MixedModel& model, double work, Index most) {
   return std::clamp(affordable, fewest, std::max(fewest, most));
 }
 
+Index proposals_of_round(const MixedModel& model) {
+  return proposals(model, kWorkOfRound,
+                   std::min(kMostProposals, kMostPerDimension * model.model().dimension()));
+}
+
 bool good(const SmoothedWeights& weights, Index size) {
   return weights.khat <= kDoubtfulKhat && weights.effective >= kGoodShare * static_cast<double>(size);
+}
+
+bool enough(const SmoothedWeights& weights, Index size, const MixedModel& model) {
+  const double wanted =
+      std::min(kEnoughEffective, kEnoughPerDimension * static_cast<double>(model.model().dimension()));
+  return good(weights, size) &&
+         (weights.effective >= wanted || static_cast<double>(size) * model.work() >= kWorkOfSample);
 }
 
 /// A fit under way: what there is when it must end.
@@ -81,7 +99,7 @@ class WeightedFit {
  private:
   void draw() {
     control_.enter(Phase::kRefinement);
-    const Index count = proposals(model_, kWorkOfRound, kMostProposals);
+    const Index count = proposals_of_round(model_);
     for (int round = 0; round < kMostRounds; ++round) {
       sample_.add(*around_, count, options_.seed + static_cast<std::uint64_t>(round));
       weights_ = sample_.weights();
@@ -90,7 +108,7 @@ class WeightedFit {
       around_ = *moments;
       control_.report(round + 1, sample_.elbo(*around_).value);
       // The first round proposes around the mode; the second around the mean, with the posterior's spread.
-      if (round > 0 && good(*weights_, sample_.size())) return;
+      if (round > 0 && enough(*weights_, sample_.size(), model_)) return;
     }
   }
 
@@ -186,13 +204,13 @@ MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior,
                              std::uint64_t seed, int threads) {
   Workers workers(choose_threads(threads, model.model()));
   mixed::ImportanceSample sample(model, workers, nullptr);
-  const Index count = proposals(model, kWorkOfRound, kMostProposals);
+  const Index count = proposals_of_round(model);
   Gaussian around = posterior;
   std::optional<SmoothedWeights> weights;
   for (int round = 0; round < kMostRounds; ++round) {
     sample.add(around, count, seed + static_cast<std::uint64_t>(round));
     weights = sample.weights();
-    if (!weights || (round > 0 && good(*weights, sample.size()))) break;
+    if (!weights || (round > 0 && enough(*weights, sample.size(), model))) break;
     const auto moments = sample.moments(*weights);
     if (!moments) break;
     around = *moments;

@@ -17,7 +17,7 @@ namespace magva::mixed {
 namespace {
 
 /// Points along each axis for one, two and three effects.
-constexpr Index kPoints[] = {15, 11, 7};
+constexpr Index kPoints[] = {15, 9, 7};
 constexpr int kMostNewtonSteps = 30;
 /// A mode is near enough when a Newton step is shorter, in sds: the integrals do not depend on where it is
 /// exactly.
@@ -94,7 +94,7 @@ class OneFactor final : public GroupIntegral {
   const GroupTerm& group_term() const { return problem_->data.terms[0]; }
   Index effects() const { return group_term().effect_count(); }
   Group group_at(Index g, const HyperValues& at, const double* eta) const;
-  double log_integrand(const Group& group, const Vector& v, Vector& work) const;
+  Vector log_integrands(const Group& group, const Matrix& v) const;
   double integrate(const Group& group, double* slopes, IntegralSums& sums) const;
   double log_integral(const Group& group) const;
   LocalGaussian find_mode(const Group& group) const;
@@ -119,31 +119,39 @@ Group OneFactor::group_at(Index g, const HyperValues& at, const double* eta) con
   return group;
 }
 
-// log of the integrand, up to the normal density's constant.
-double OneFactor::log_integrand(const Group& group, const Vector& v, Vector& work) const {
-  const Index n = group.rows.rows;
-  work.resize(2 * n);
-  Eigen::Map<Vector> eta(work.data(), n), value(work.data() + n, n);
-  eta = Eigen::Map<const Vector>(group.eta, n) + group.a.transpose() * v;
-  problem_->family->log_density(group.rows, eta.data(), group.own, value.data());
-  const double sum = group.weight ? value.dot(Eigen::Map<const Vector>(group.weight, n)) : value.sum();
-  return sum - .5 * v.squaredNorm();
+/// Linear predictors of the group's rows at each column of v.
+Matrix predictors(const Group& group, const Matrix& v) {
+  const Eigen::Map<const Vector> eta(group.eta, group.rows.rows);
+  return (group.a.transpose() * v).colwise() + eta;
+}
+
+// log of the integrand at each column of v, up to the normal density's constant.
+Vector OneFactor::log_integrands(const Group& group, const Matrix& v) const {
+  const Matrix eta = predictors(group, v);
+  Vector out = -.5 * v.colwise().squaredNorm();
+  for (Index k = 0; k < v.cols(); ++k)
+    out(k) += problem_->family->log_likelihood(group.rows, eta.col(k).data(), group.own, group.weight);
+  return out;
 }
 
 LocalGaussian OneFactor::find_mode(const Group& group) const {
   const Index n = group.rows.rows, q = effects();
-  std::vector<PointDerivatives> rows(static_cast<std::size_t>(n));
-  Vector v = Vector::Zero(q), next = v, eta(n), gradient(q);
+  Vector v = Vector::Zero(q), next = v, eta(n), values(n), by_eta(n), by_eta2(n), gradient(q);
   Matrix hessian(q, q);
   double best = -std::numeric_limits<double>::infinity();
   Eigen::LLT<Matrix> llt;
   Vector step = Vector::Zero(q);
   for (int k = 0; k < kMostNewtonSteps; ++k) {
     eta = Eigen::Map<const Vector>(group.eta, n) + group.a.transpose() * next;
-    problem_->family->derivatives(group.rows, eta.data(), group.own, rows.data());
-    double value = -.5 * next.squaredNorm();
-    for (Index i = 0; i < n; ++i)
-      value += (group.weight ? group.weight[i] : 1.0) * rows[static_cast<std::size_t>(i)].value;
+    problem_->family->curvatures(group.rows, eta.data(), group.own, values.data(), by_eta.data(),
+                                 by_eta2.data());
+    if (group.weight) {
+      const Eigen::Map<const Vector> weight(group.weight, n);
+      values.array() *= weight.array();
+      by_eta.array() *= weight.array();
+      by_eta2.array() *= weight.array();
+    }
+    const double value = values.sum() - .5 * next.squaredNorm();
     if (!(value >= best - 1e-12 * std::abs(best))) {  // too far: go back half the way
       step *= .5;
       next = v + step;
@@ -151,15 +159,10 @@ LocalGaussian OneFactor::find_mode(const Group& group) const {
     }
     best = value;
     v = next;
-    gradient = -v;
-    hessian.setIdentity();
-    for (Index i = 0; i < n; ++i) {
-      const double w = group.weight ? group.weight[i] : 1.0;
-      gradient += w * rows[static_cast<std::size_t>(i)].by_eta * group.a.col(i);
-      // Where the density is not log-concave its curvature is left out: the Gaussian stays one.
-      hessian -= w * std::min(0.0, rows[static_cast<std::size_t>(i)].by_eta2) * group.a.col(i) *
-                 group.a.col(i).transpose();
-    }
+    gradient = group.a * by_eta - v;
+    // Where the density is not log-concave its curvature is left out: the Gaussian stays one.
+    hessian = -group.a * by_eta2.cwiseMin(0.0).asDiagonal() * group.a.transpose();
+    hessian.diagonal().array() += 1;
     llt.compute(hessian);
     step = llt.solve(gradient);
     if (!(gradient.dot(step) > kModeTolerance * kModeTolerance)) break;
@@ -175,12 +178,12 @@ double OneFactor::integrate(const Group& group, double* slopes, IntegralSums& su
   const auto owns = static_cast<Index>(problem_->family->own_count());
   const LocalGaussian local = find_mode(group);
   const Matrix v = (local.factor * rule_.points).colwise() + local.mode;
-  Matrix by_eta(n, rule_.size()), by_own(n * std::max<Index>(1, owns), rule_.size());
-  Vector log_terms(rule_.size()), value(n), eta(n), weight(n);
+  const Matrix eta = predictors(group, v);
+  Matrix by_eta(n, rule_.size()), by_own(n * owns, rule_.size());
+  Vector log_terms(rule_.size()), value(n), weight(n);
   for (Index i = 0; i < n; ++i) weight(i) = group.weight ? group.weight[i] : 1.0;
   for (Index k = 0; k < rule_.size(); ++k) {
-    eta = Eigen::Map<const Vector>(group.eta, n) + group.a.transpose() * v.col(k);
-    problem_->family->slopes(group.rows, eta.data(), group.own, value.data(), by_eta.col(k).data(),
+    problem_->family->slopes(group.rows, eta.col(k).data(), group.own, value.data(), by_eta.col(k).data(),
                              by_own.col(k).data());
     log_terms(k) = rule_.log_weights(k) + value.dot(weight) - .5 * v.col(k).squaredNorm();
   }
@@ -197,11 +200,8 @@ double OneFactor::integrate(const Group& group, double* slopes, IntegralSums& su
 
 double OneFactor::log_integral(const Group& group) const {
   const LocalGaussian local = find_mode(group);
-  Vector log_terms(rule_.size()), work, v(effects());
-  for (Index k = 0; k < rule_.size(); ++k) {
-    v = local.mode + local.factor * rule_.points.col(k);
-    log_terms(k) = rule_.log_weights(k) + log_integrand(group, v, work);
-  }
+  const Matrix v = (local.factor * rule_.points).colwise() + local.mode;
+  const Vector log_terms = rule_.log_weights + log_integrands(group, v);
   const double largest = log_terms.maxCoeff();
   return largest + std::log((log_terms.array() - largest).exp().sum()) + local.log_volume;
 }
@@ -209,8 +209,7 @@ double OneFactor::log_integral(const Group& group) const {
 void OneFactor::draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
                      std::uint32_t first, const std::vector<EffectColumns>& out) const {
   const Index q = effects();
-  Matrix noise(kProposals * q + 1, 1), v(q, kProposals);
-  Vector log_weights(kProposals), work;
+  Matrix noise(kProposals * q + 1, 1);
   for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
     const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)];
     const bool empty = begin == ends_[static_cast<std::size_t>(g)];
@@ -223,11 +222,9 @@ void OneFactor::draw(const GroupChunk& chunk, const HyperValues& at, const doubl
         effects_out = at.lambda[0] * noise.col(0).head(q);
         continue;
       }
-      for (Index k = 0; k < kProposals; ++k) {
-        const auto z = noise.col(0).segment(k * q, q);
-        v.col(k) = local.mode + kWiden * (local.factor * z);
-        log_weights(k) = log_integrand(group, v.col(k), work) + .5 * z.squaredNorm();
-      }
+      const auto z = noise.col(0).head(kProposals * q).reshaped(q, kProposals);
+      const Matrix v = (kWiden * local.factor * z).colwise() + local.mode;
+      const Vector log_weights = log_integrands(group, v) + .5 * z.colwise().squaredNorm().transpose();
       effects_out = at.lambda[0] * v.col(pick(log_weights, noise(kProposals * q, 0)));
     }
   }

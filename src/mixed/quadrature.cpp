@@ -36,7 +36,7 @@ class Quadrature final : public MixedModel, private Model {
   }
   std::size_t term_count() const override { return problem_.data.terms.size(); }
   double work() const override {
-    constexpr double kPerDensity = 60;  // of a logarithm, an exponential and what goes with them
+    constexpr double kPerDensity = 20;  // of a logarithm, an exponential and what goes with them
     return static_cast<double>(problem_.rows()) * (kPerDensity * integral_->evaluations_per_row() +
                                                    4 * static_cast<double>(problem_.coefficients()));
   }

@@ -24,6 +24,39 @@ struct LogitLink {
     const double v = p * (1 - p);
     return {-log1p_exp(eta), -p, -v, -v * (1 - 2 * p)};
   }
+  /// y eta - n log(1 + exp(eta)).
+  static VectorPoint points(Vec y, Vec trials, Vec eta) {
+    const Softplus softplus = detail::softplus(eta);
+    const Vec mean = trials * softplus.derivative;
+    return {y * eta - trials * softplus.value, y - mean, mean * (softplus.derivative - 1.0)};
+  }
+  /// The sum of log(1 + exp(-|eta|)) is the logarithm of a product, of some hundred factors at a time.
+  static double sum_of_rows(const double* y, const double* eta, Index rows) {
+    constexpr Index kWidth = kLanes<Vec>;
+    constexpr Index kFactors = 512;
+    double sum = 0;
+    for (Index begin = 0; begin < rows; begin += kFactors * kWidth) {
+      const Index end = std::min(rows, begin + kFactors * kWidth);
+      Vec linear = {};
+      Vec product = set(1.0);
+      const auto take = [&](Vec y_here, Vec eta_here) {
+        linear += y_here * eta_here - max(eta_here, Vec{});
+        product *= exp(-abs(eta_here)) + 1.0;
+      };
+      Index i = begin;
+      for (; i + kWidth <= end; i += kWidth) take(load(y + i), load(eta + i));
+      if (i < end) {
+        double last_y[kWidth] = {};
+        double last_eta[kWidth];
+        std::fill_n(last_eta, kWidth, -1e3);  // adds nothing
+        std::copy(y + i, y + end, last_y);
+        std::copy(eta + i, eta + end, last_eta);
+        take(load(last_y), load(last_eta));
+      }
+      for (Index k = 0; k < kWidth; ++k) sum += linear[k] - std::log(product[k]);
+    }
+    return sum;
+  }
   static double probability(double eta) { return inverse_logit(eta); }
   static double start(double p) { return std::log(p / (1 - p)); }
 };
@@ -100,6 +133,14 @@ class BinomialFamily final : public PointwiseFamily<BinomialFamily<L>> {
     add<kOrder>(row.trials - row.y, eta, L::failure, out);
     return out;
   }
+
+  VectorPoint points(Vec y, Vec trials, Vec eta) const requires requires { L::points(y, trials, eta); }
+  { return L::points(y, trials, eta); }
+
+  double sum_of_rows(const double* y, const double* eta, Index rows) const requires requires {
+    L::sum_of_rows(y, eta, rows);
+  }
+  { return L::sum_of_rows(y, eta, rows); }
 
   double eta_start(const ResponseRows& rows, ConstVectorRef weights) const override {
     double successes = .5;

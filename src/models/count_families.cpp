@@ -41,6 +41,10 @@ class PoissonFamily final : public PointwiseFamily<PoissonFamily> {
     out.by_eta3 = -rate;
     return out;
   }
+  VectorPoint points(Vec y, Vec /*trials*/, Vec eta) const {
+    const Vec rate = detail::exp(eta);
+    return {y * eta - rate, y - rate, -rate};
+  }
 
   PointDerivatives expected_point(const Row& row, double mean, double variance, const Own& own) const {
     // E exp(eta) = exp(mean + variance / 2), and y eta is linear.

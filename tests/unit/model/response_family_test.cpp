@@ -114,18 +114,63 @@ TEST_P(ResponseFamilyTest, DerivativesAreThoseOfFiniteDifferences) {
   }
 }
 
+// Some families have vector code for them: exponentials to 2^-51, and differences of numbers of size 1.
 TEST_P(ResponseFamilyTest, FewerDerivativesAreTheSame) {
   const PointDerivatives all = at(GetParam().eta, GetParam().own);
+  const auto expect = [](double found, double wanted) {
+    EXPECT_NEAR(found, wanted, 2e-15 * (1 + std::abs(wanted)));
+  };
   double value = 0;
   double by_eta = 0;
+  double by_eta2 = 0;
   std::array<double, 2> by_own{};
   family_->slopes(row(), &GetParam().eta, GetParam().own.data(), &value, &by_eta, by_own.data());
-  EXPECT_DOUBLE_EQ(value, all.value);
-  EXPECT_DOUBLE_EQ(by_eta, all.by_eta);
+  expect(value, all.value);
+  expect(by_eta, all.by_eta);
   for (std::size_t k = 0; k < static_cast<std::size_t>(family_->own_count()); ++k)
     EXPECT_DOUBLE_EQ(by_own[k], all.by_own[k]);
   family_->log_density(row(), &GetParam().eta, GetParam().own.data(), &value);
-  EXPECT_DOUBLE_EQ(value, all.value);
+  expect(value, all.value);
+  family_->curvatures(row(), &GetParam().eta, GetParam().own.data(), &value, &by_eta, &by_eta2);
+  expect(value, all.value);
+  expect(by_eta, all.by_eta);
+  expect(by_eta2, all.by_eta2);
+}
+
+// Vectors are not always full.
+TEST_P(ResponseFamilyTest, RowsDoNotDependOnTheirNeighbours) {
+  constexpr Index kRows = 13;
+  const FamilyCase& c = GetParam();
+  const Vector y = Vector::Constant(kRows, c.y), trials = Vector::Constant(kRows, c.trials),
+               status = Vector::Constant(kRows, c.status),
+               eta = Vector::LinSpaced(kRows, c.eta - 2, c.eta + 2);
+  const ResponseRows rows{y.data(), trials.data(), status.data(), kRows};
+  Matrix all(kRows, 3);
+  family_->curvatures(rows, eta.data(), c.own.data(), all.col(0).data(), all.col(1).data(),
+                      all.col(2).data());
+  for (Index i = 0; i < kRows; ++i) {
+    Vector one(3);
+    family_->curvatures(rows.from(i, 1), eta.data() + i, c.own.data(), &one(0), &one(1), &one(2));
+    EXPECT_EQ(one.transpose(), all.row(i)) << i;
+  }
+  // Sums of a dozen numbers of size 1 to 100, in another order.
+  const Vector weights = Vector::LinSpaced(kRows, .5, 2);
+  const double bound = 1e-14 * all.col(0).cwiseAbs().sum();
+  EXPECT_NEAR(family_->log_likelihood(rows, eta.data(), c.own.data(), nullptr), all.col(0).sum(), bound);
+  EXPECT_NEAR(family_->log_likelihood(rows, eta.data(), c.own.data(), weights.data()),
+              all.col(0).dot(weights), 2 * bound);
+}
+
+TEST(ResponseFamilies, BernoulliSumsAreThoseOfTheRows) {
+  const auto family = make_response_family(Distribution::bernoulli, Link::logit, {});
+  constexpr Index kRows = 9'003;
+  const Vector eta = Vector::LinSpaced(kRows, -60, 800);
+  Vector y(kRows), value(kRows);
+  for (Index i = 0; i < kRows; ++i) y(i) = static_cast<double>(i % 3 == 0);
+  const ResponseRows rows{y.data(), nullptr, nullptr, kRows};
+  family->log_density(rows, eta.data(), nullptr, value.data());
+  EXPECT_NEAR(family->log_likelihood(rows, eta.data(), nullptr, nullptr), value.sum(),
+              1e-13 * value.cwiseAbs().sum());
 }
 
 // Bounds are 5 standard errors of means over the draws; the fourth moments are the draws' own.
