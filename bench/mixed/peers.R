@@ -1,7 +1,8 @@
-# Data sets of lme4 and MASS as CSV files, and how long lme4, glmmTMB and MASS take.
+# Data sets of lme4 and MASS as CSV files, and how long lme4, glmmTMB, MASS and rstanarm's NUTS take.
 #
 #   Rscript peers.R export FOLDER       writes the data sets that this R has
 #   Rscript peers.R time FOLDER NAME    prints a line "peer seconds" for each that is installed
+#   Rscript peers.R nuts FOLDER NAME    the same for rstanarm: four chains on two cores, as it has them by default
 
 has <- function(package) requireNamespace(package, quietly = TRUE)
 
@@ -44,6 +45,21 @@ fits <- list(
                 glmmTMB = function(d) glmmTMB::glmmTMB(y ~ x + offset(log(days)) + (1 | site), d, family = poisson))
 )
 
+nuts <- list(
+  cbpp = function(d) rstanarm::stan_glmer(cbind(incidence, size - incidence) ~ factor(period) + (1 | herd), d, family = binomial,
+                                          refresh = 0),
+  sleepstudy = function(d) rstanarm::stan_lmer(Reaction ~ Days + (1 + Days | Subject), d, refresh = 0),
+  grouseticks = function(d) rstanarm::stan_glmer(TICKS ~ factor(YEAR) + cHEIGHT + (1 | BROOD) + (1 | INDEX) + (1 | LOCATION), d,
+                                                 family = poisson, refresh = 0)
+)
+
+time_of_nuts <- function(folder, name) {
+  if (!has("rstanarm") || is.null(nuts[[name]])) return(invisible())
+  d <- read.csv(file.path(folder, paste0(name, ".csv")))
+  options(mc.cores = 2)
+  cat("rstanarm", system.time(suppressWarnings(nuts[[name]](d)))[["elapsed"]], "\n")
+}
+
 time_of <- function(folder, name) {
   d <- read.csv(file.path(folder, paste0(name, ".csv")))
   for (peer in names(fits[[name]])) {
@@ -56,4 +72,7 @@ time_of <- function(folder, name) {
 }
 
 arguments <- commandArgs(trailingOnly = TRUE)
-if (arguments[1] == "export") export(arguments[2]) else time_of(arguments[2], arguments[3])
+switch(arguments[1],
+       export = export(arguments[2]),
+       time = time_of(arguments[2], arguments[3]),
+       nuts = time_of_nuts(arguments[2], arguments[3]))

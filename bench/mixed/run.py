@@ -4,7 +4,7 @@
     bench/mixed/run.py build/magva [--cases cbpp,sleepstudy] [--draws 4000]
 
 Data sets of lme4, MASS and survival are exported by R, others are simulated with a fixed seed. For each: seconds of
-`magva fit`, of lme4, glmmTMB, MASS or lm, and of NumPyro's NUTS, whose posterior under the same priors is the
+`magva fit`, of lme4, glmmTMB, MASS or lm, of rstanarm's NUTS (with --rstanarm), and of NumPyro's NUTS, whose posterior under the same priors is the
 reference: the largest error of a mean, in posterior sds, and of an sd. Bounds: .1 and 10 %. What is not installed
 (R's packages, NumPyro) is left out, with a sentence.
 """
@@ -67,11 +67,14 @@ def simulated(name: str) -> pd.DataFrame | None:
     return None
 
 
-def peer_seconds(folder: Path, name: str) -> dict[str, float]:
+def peer_seconds(folder: Path, name: str, tasks: list[str]) -> dict[str, float]:
     if not shutil.which("Rscript"):
         return {}
-    run = subprocess.run(["Rscript", Path(__file__).with_name("peers.R"), "time", folder, name], capture_output=True, text=True)
-    return {peer: float(seconds) for peer, seconds in (line.split() for line in run.stdout.splitlines()) if seconds != "NA"}
+    found: dict[str, float] = {}
+    for task in tasks:
+        run = subprocess.run(["Rscript", Path(__file__).with_name("peers.R"), task, folder, name], capture_output=True, text=True)
+        found |= {peer: float(seconds) for peer, seconds in (line.split() for line in run.stdout.splitlines()) if seconds != "NA"}
+    return found
 
 
 def magva_fit(magva: str, case: Case, folder: Path) -> tuple[float, dict]:
@@ -107,7 +110,9 @@ def main() -> None:
     parser.add_argument("magva")
     parser.add_argument("--cases", default=",".join(case.name for case in CASES))
     parser.add_argument("--draws", type=int, default=4000, help="of NUTS; 0: no reference")
+    parser.add_argument("--rstanarm", action="store_true", help="time rstanarm's NUTS, too: minutes")
     arguments = parser.parse_args()
+    tasks = ["time", "nuts"] if arguments.rstanarm else ["time"]
     folder = Path(tempfile.mkdtemp())
     if shutil.which("Rscript"):
         subprocess.run(["Rscript", Path(__file__).with_name("peers.R"), "export", folder], capture_output=True)
@@ -124,7 +129,7 @@ def main() -> None:
             print(f"{case.name:12} left out: R or the package with these data is not installed")
             continue
         seconds, record = magva_fit(arguments.magva, case, folder)
-        peers = ", ".join(f"{peer} {s:.2f} s" for peer, s in peer_seconds(folder, case.name).items())
+        peers = ", ".join(f"{peer} {s:.2f} s" for peer, s in peer_seconds(folder, case.name, tasks).items())
         line = f"{case.name:12} {seconds:8.2f}"
         if arguments.draws and not case.excluded_from_bounds:
             try:
