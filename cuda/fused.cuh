@@ -56,6 +56,8 @@ FusedPlan plan_fused(std::int64_t stride, std::int64_t draws, const DeviceFacts&
 /// The kernel that has tensor cores do the products, in single precision; null where it does not apply.
 template <class Store>
 FusedPlan plan_tensor(std::int64_t stride, std::int64_t draws, const DeviceFacts& device);
+/// The kernel for one draw over int8 rows, in single precision; null where rows are too long for it.
+FusedPlan plan_warp_rows(std::int64_t stride, const DeviceFacts& device);
 /// As many blocks as fit the device at a time.
 void plan_blocks(FusedPlan& plan, const DeviceFacts& device);
 void launch_fused(const FusedPlan& plan, const FusedPass& pass, cudaStream_t stream);

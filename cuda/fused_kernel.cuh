@@ -295,6 +295,7 @@ FusedPlan plan_fused(std::int64_t stride, std::int64_t draws, const DeviceFacts&
   FusedPlan plan;
   if constexpr (sizeof(Real) == 4) {
     plan = plan_tensor<Store>(stride, draws, device);
+    if (plan.kernel == nullptr && sizeof(Store) == 1 && draws == 1) plan = plan_warp_rows(stride, device);
     if (plan.kernel != nullptr) return plan;
   }
   plan.places = draws > 4 && most >= 8 ? 8 : draws > 1 && most >= 4 ? 4 : 1;
