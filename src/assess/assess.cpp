@@ -8,6 +8,7 @@
 
 #include "assess/heavy_tails.hpp"
 #include "assess/marginals.hpp"
+#include "assess/other_modes.hpp"
 #include "assess/pareto.hpp"
 #include "assess/reweighted.hpp"
 #include "assess/tails.hpp"
@@ -27,6 +28,9 @@ constexpr double kRejectedPoor = .2;
 /// every parameter: small differences in many directions add up.
 constexpr double kLostNats = 2.3;
 constexpr double kLostShare = .1;
+/// k-hat counts where weights leave less than half of the draws effective: else it is that of a tail that
+/// hardly matters.
+constexpr double kTellingLoss = .7;
 /// A fit whose log weights have a smaller sd is close, whatever their tail: its KL divergence, about half the
 /// square, is then below an eighth of a nat.
 constexpr double kCloseSpread = .5;
@@ -89,25 +93,41 @@ void assess_rejections(const ElboEstimate& estimate, Assessment& out) {
   if (share > kRejectedPoor) out.trusted = false;
 }
 
+/// Half the width of the middle two thirds: a few draws where the log density falls off a cliff do not count.
+double bulk_spread(const Vector& log_weights) {
+  std::vector<double> finite;
+  for (const double w : log_weights)
+    if (std::isfinite(w)) finite.push_back(w);
+  if (finite.empty()) return 0;
+  const auto at = [&](double share) {
+    const auto place =
+        finite.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(finite.size()));
+    std::nth_element(finite.begin(), place, finite.end());
+    return *place;
+  };
+  const double lower = at(.16);
+  return .5 * (at(.84) - lower);
+}
+
 // Importance weights say something where they vary, and nothing about tails where they do not: there k-hat
 // is that of nearly equal numbers. Only a full-rank Gaussian claims to be close to the posterior; others are
 // known to be narrower. `understood`: the marginals in doubt explain why the weights vary.
 void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights, const Gaussian& q,
                     bool understood, Assessment& out) {
   const auto draws = static_cast<double>(estimate.log_weights.size());
-  const double spread = estimate.se * std::sqrt(draws);
-  if (spread > kHopelessSpread + kHopelessShare * static_cast<double>(q.dimension()))
+  const double bulk = bulk_spread(estimate.log_weights);
+  if (bulk > kHopelessSpread + kHopelessShare * static_cast<double>(q.dimension()))
     return out.distrust(
         WarningKind::kFarFromGaussian,
         fmt::format(
             "the log density varies by {:.3g} nats more than the Gaussian's where the Gaussian has its "
             "mass: it is nowhere near the posterior; fit longer, or with the default",
-            spread));
-  if (!(spread > kCloseSpread) || understood) return;
+            bulk));
+  if (!(estimate.se * std::sqrt(draws) > kCloseSpread) || understood) return;
   const bool far = out.ending.claims_optimum && q.is_dense();
   const double lost = -std::log(weights.effective / draws);
   const std::string khat = fmt::format("k-hat is {:.2f}, {}", weights.khat, describe_khat(weights.khat));
-  if (weights.khat > kPoorKhat && far)
+  if (weights.khat > kPoorKhat && far && lost > kTellingLoss)
     out.distrust(WarningKind::kKhat, khat);
   else if (far && lost > std::max(kLostNats, kLostShare * static_cast<double>(q.dimension())))
     out.distrust(
@@ -275,6 +295,26 @@ void assess_reweighting(const std::optional<Reweighted>& moved, double bound, As
   if (moved->difference() > kUseless && out.ending.claims_optimum) out.trusted = false;
 }
 
+/// A mode elsewhere, and what its mass does to means and sds.
+void assess_other_modes(Evaluator& evaluator, const Gaussian& reported, std::uint64_t seed, Assessment& out) {
+  const auto other = find_other_mode(evaluator, reported, seed);
+  if (!other) return;
+  const Vector apart = (other->theta - reported.mean()).cwiseQuotient(reported.sd());
+  Index worst = 0;
+  apart.cwiseAbs().maxCoeff(&worst);
+  const double p = other->share;
+  const double ratio = std::sqrt(1 + p * (1 - p) * apart(worst) * apart(worst));
+  const MarginalError error{worst, p * apart(worst), ratio, 1};
+  if (!in_doubt(error)) return;
+  const std::string name = evaluator.model().parameter_name(worst);
+  add_doubt({name, error.shift, error.sd_ratio}, out);
+  out.distrust(
+      WarningKind::kSeveralModes,
+      fmt::format("there is another mode at {} = {:.3g}, {:.1f} sds away, with about {:.2g} of the mass: the "
+                  "posterior has several modes, of which this Gaussian shows one",
+                  name, other->theta(worst), std::abs(apart(worst)), p));
+}
+
 /// What the weights of the Gaussian's draws, where they tell, make of the quantities that will be read.
 void assess_weighted_moments(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                              const AssessmentOptions& options, Assessment& out) {
@@ -296,6 +336,9 @@ bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights
   bool understood = assess_marginals(evaluator, q, weights, options.seed, out);
   if (out.ending.claims_optimum && options.probe_tails)
     understood = assess_tails(evaluator, q, options.seed + 4, out) || understood;
+  const Gaussian& reported = out.correction_holds ? q.corrected() : q;
+  if (out.ending.claims_optimum && options.probe_tails && reported.is_dense())
+    assess_other_modes(evaluator, reported, options.seed + 5, out);
   if (telling(weights)) assess_weighted_moments(evaluator, q, weights, options, out);
   return understood || (out.correction_holds && options.response < kSmallResponse);
 }
