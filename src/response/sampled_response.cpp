@@ -10,7 +10,7 @@ namespace magva {
 namespace {
 
 /// Of the covariance's answer to a move of the mean, relative; the response errs by its square.
-constexpr double kMoveResidual = 1e-3;
+constexpr double kMoveResidual = 1e-4;
 constexpr int kMostIterations = 50;
 /// Iterations that are usual, for an estimate of the work.
 constexpr double kUsualIterations = 4;
