@@ -25,6 +25,9 @@ constexpr int kSearchIterations = 60;
 /// A mode is another one if it is so many sds from q's mean, and so many from the mode that belongs to q.
 constexpr double kFromMean = 2.5;
 constexpr double kFromMode = 2;
+/// Points between two modes, and by how many nats the log density must fall below both at one of them.
+constexpr Index kBetween = 15;
+constexpr double kDip = .1;
 
 double sds_apart(const Gaussian& q, const Vector& a, const Vector& b) {
   return q.factors().triangularView<Eigen::Lower>().solve(a - b).norm();
@@ -38,6 +41,13 @@ std::optional<double> log_mass(Evaluator& evaluator, const PathPoint& mode) {
   if (factor.info() != Eigen::Success) return std::nullopt;
   const Matrix root = factor.matrixL();
   return mode.log_density - root.diagonal().array().log().sum();
+}
+
+/// Whether the log density dips on the way from one to the other: a search may also end early on a plateau.
+bool separated(Evaluator& evaluator, const PathPoint& a, const PathPoint& b) {
+  const Vector shares = Vector::LinSpaced(kBetween + 2, 0, 1).segment(1, kBetween);
+  const Matrix between = evaluator.evaluate_lines(a.theta, b.theta - a.theta, shares);
+  return between.minCoeff() < std::min(a.log_density, b.log_density) - kDip;
 }
 
 std::vector<Vector> far_points(const Gaussian& q, std::uint64_t seed) {
@@ -70,6 +80,7 @@ std::optional<OtherMode> find_other_mode(Evaluator& evaluator, const Gaussian& q
         sds_apart(q, found.end.theta, own.end.theta) < kFromMode)
       continue;
     if (best && sds_apart(q, found.end.theta, best->theta) < kFromMode) continue;
+    if (!separated(evaluator, own.end, found.end)) continue;
     const auto mass = log_mass(evaluator, found.end);
     if (!mass) continue;
     const double share = 1 / (1 + std::exp(*own_mass - *mass));

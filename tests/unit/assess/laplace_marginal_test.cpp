@@ -104,5 +104,17 @@ TEST(OtherModes, AreNotSeenWhereThereIsOne) {
   EXPECT_FALSE(find_other_mode(evaluator, q, 1).has_value());
 }
 
+// No counts at all under a wide prior: a plateau, on which searches end where they are.
+TEST(OtherModes, AreNotSeenOnAPlateau) {
+  const auto model = make_model(2, [](ConstVectorRef theta, VectorRef gradient) {
+    const Vector rate = (Matrix{{1, 1}, {1, -1}, {1, 0}} * theta).array().exp();
+    gradient = -Matrix{{1, 1, 1}, {1, -1, 0}} * rate - theta / 1e3;
+    return -rate.sum() - .5 * theta.squaredNorm() / 1e3;
+  });
+  Evaluator evaluator(model, 1);
+  const Gaussian q = Gaussian::dense(Vector{{-8, 0}}, Matrix{{4, 0}, {0, 3}});
+  EXPECT_FALSE(find_other_mode(evaluator, q, 1).has_value());
+}
+
 }  // namespace
 }  // namespace magva
