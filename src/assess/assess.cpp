@@ -193,17 +193,14 @@ bool assess_heavy_tails(Evaluator& evaluator, const Gaussian& reported, const st
     return false;
   }
   std::vector<Doubt> found;
-  double worst = 0;
-  for (const MarginalError& error : *errors) {
-    if (!in_doubt(error)) continue;
-    worst = std::max(worst, error.size());
-    found.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
-  }
+  for (const MarginalError& error : *errors)
+    if (in_doubt(error))
+      found.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
   if (found.empty()) return true;
-  out.warn(WarningKind::kHeavyTails,
-           fmt::format("{}: the Gaussian misses the tails of {}", heavy, describe(found)));
+  out.distrust(WarningKind::kHeavyTails,
+               fmt::format("{}: the posterior has heavy tails, which the Gaussian misses, in {}", heavy,
+                           describe(found)));
   for (Doubt& doubt : found) add_doubt(std::move(doubt), out);
-  if (worst > kUseless) out.trusted = false;
   return true;
 }
 

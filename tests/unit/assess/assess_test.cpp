@@ -142,6 +142,7 @@ TEST(Assess, CountsHeavyTailsOnlyWhereTheyMatter) {
   EXPECT_TRUE(right.warnings.empty());
   const Assessment narrow = assess_with(student(2, 5), dense(2, 1), kConverged);
   ASSERT_TRUE(has(narrow, WarningKind::kHeavyTails));
+  EXPECT_FALSE(narrow.trusted);
   ASSERT_EQ(narrow.doubts.size(), 2);
   // Of some thousand effective draws with a kurtosis of 9: three standard errors.
   EXPECT_NEAR(narrow.doubts.front().sd_ratio, std::sqrt(5. / 3), .2);
