@@ -59,8 +59,9 @@ class Draws(Case):
     def test_corrected_summaries_and_predictions(self):
         plain, corrected = self.succeeds("summary", "fit").stdout, self.succeeds("summary", "fit", "--correct").stdout
         self.assertIn("corrected by importance weights", corrected)
-        means = [{line.split()[0]: float(line.split()[1]) for line in text.splitlines() if len(line.split()) >= 6 and line.split()[0] in
-                  ("intercept", "(Intercept)", "x")} for text in (plain, corrected)]
+        names = [p["name"] for p in self.record()["parameters"]]
+        lines = [[line.split() for line in text.splitlines()] for text in (plain, corrected)]
+        means = [{words[0]: float(words[1]) for words in some if len(words) >= 6 and words[0] in names} for some in lines]
         sd = {p["name"]: p["sd"] for p in self.record()["parameters"]}
         self.assertTrue(means[0])
         for name, mean in means[0].items():
