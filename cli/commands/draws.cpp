@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "commands/commands.hpp"
+#include "commands/correction.hpp"
 #include "commands/outputs.hpp"
 #include "commands/sources.hpp"
 #include "core/atomic_file.hpp"
@@ -22,44 +23,17 @@ using options::Values;
 using results::Draws;
 using results::StoredFit;
 
-bool is_stan_fit(const StoredFit& fit) {
-  return !fit.record.arguments.empty() && source::is_stan_file(fit.record.arguments[0]);
-}
-
-/// A Stan model is code, and the folder may be a stranger's: what it names is not run unless the user names
-/// it too.
-std::string stan_model(const StoredFit& fit, const Values& values) {
-  if (values.given("stan-model")) return values.text("stan-model");
-  throw UsageError(
-      fmt::format("draws of this fit need its Stan model, which is code that will be run: if you trust it, "
-                  "name it with --stan-model {}",
-                  fit.record.arguments[0]));
-}
-
-/// The model with its data, which must be those of the fit.
-source::ModelSource source_of(const StoredFit& fit, const Values& values) {
-  Values fit_values = recorded_values(fit.record);
-  if (values.given("data-file")) fit_values.arguments = {values.text("data-file")};
-  if (is_stan_fit(fit)) fit_values.arguments = {stan_model(fit, values)};
-  if (fit_values.arguments == std::vector<std::string>{"-"})
-    throw UsageError(
-        "the fit read its data from standard input: log densities need them again, name them with "
-        "--data-file");
-  source::ModelSource source = make_source(fit_values);
-  if (source.data.sha256 != fit.record.data.sha256)
-    throw DataError(
-        fmt::format("'{}' is not the data of the fit: its content has changed", source.data.file));
-  return source;
-}
-
 std::shared_ptr<const source::Reporter> reporter_of(const StoredFit& fit, const Values& values) {
   return is_stan_fit(fit) ? source_of(fit, values).reporter : make_reporter(fit);
 }
 
+/// --resample is the older name.
+bool wants_correction(const Values& values) { return values.flag("correct") || values.flag("resample"); }
+
 Matrix draw_theta(const StoredFit& fit, const std::optional<source::ModelSource>& source,
                   const Values& values, std::uint64_t seed) {
   const Index count = values.integer("number");
-  if (!values.flag("resample")) return fit.posterior.corrected().draws(count, seed);
+  if (!wants_correction(values)) return fit.posterior.corrected().draws(count, seed);
   return importance_resample(*source->model, fit.posterior.corrected(), count, seed);
 }
 
@@ -97,7 +71,7 @@ int run_draws(const Values& values) {
   const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
   const bool densities = values.flag("log-density") || !plain;
   std::optional<source::ModelSource> source;
-  if (densities || values.flag("resample")) source = source_of(fit, values);
+  if (densities || wants_correction(values)) source = source_of(fit, values);
   const Matrix theta = draw_theta(fit, source, values, seed);
   const Draws draws = densities ? results::take_draws(*source, fit.posterior.corrected(), theta, seed)
                                 : results::take_draws(*reporter_of(fit, values), theta, seed);
@@ -128,23 +102,19 @@ std::vector<options::OptionGroup> draws_option_groups() {
          .help =
              "add log_q, the normalised log density of the fit, and log_p, the model's; reads the data again",
          .kind = ValueKind::flag},
-        {.name = "resample",
+        {.name = "correct",
          .value = "",
          .standard = "",
          .help = "draws nearer to the posterior: out of ten times as many, chosen by their importance "
                  "weights, none "
                  "twice; refused if k-hat is above .7; reads the data again",
          .kind = ValueKind::flag},
-        {.name = "data-file",
-         .value = "FILE",
+        {.name = "resample",
+         .value = "",
          .standard = "",
-         .help = "where the data of the fit are now",
-         .kind = ValueKind::file},
-        {.name = "stan-model",
-         .value = "FILE",
-         .standard = "",
-         .help = "of a fit of a Stan model: the program or library, which is code and will be run",
-         .kind = ValueKind::file}}},
+         .help = "the older name of --correct",
+         .kind = ValueKind::flag}}},
+      {"Model and data, which --log-density and --correct read again", source_options()},
       {"Output",
        {{.name = "format",
          .value = "WORD",

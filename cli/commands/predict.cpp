@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "commands/commands.hpp"
+#include "commands/correction.hpp"
 #include "commands/fit_options.hpp"
 #include "commands/outputs.hpp"
 #include "commands/sources.hpp"
@@ -140,6 +141,7 @@ int run_predict(const options::Values& values) {
   options.seed = static_cast<std::uint64_t>(values.integer("seed"));
   options.level = values.number("level");
   if (values.text("scale") == "link") options.scale = PredictionScale::link;
+  if (values.flag("correct")) options.theta = corrected_draws(fit, values, options.draws, options.seed);
   const auto predictions = prediction::predict_rows(spec, rows, fit.posterior, options);
   const auto write = [&](std::ostream& out) { write_rows(out, spec, rows, predictions, options); };
   const std::string out = values.given("out") ? values.text("out") : "-";
@@ -185,7 +187,9 @@ std::vector<options::OptionGroup> predict_option_groups() {
              .standard = "response",
              .help = "predict the response, or the linear predictor (link)",
              .check = options::one_of({"response", "link"}),
-             .choices = {"response", "link"}}}},
+             .choices = {"response", "link"}},
+            correct_option("draws")}},
+          {"Model and data, which --correct reads again", source_options()},
           {"Output",
            {{.name = "out",
              .value = "FILE",

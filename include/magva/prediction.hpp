@@ -25,7 +25,11 @@ struct PredictOptions {
   std::uint64_t seed = 1;
   double level = .9;  ///< of the intervals
   PredictionScale scale = PredictionScale::response;
+  /// Draws of theta to predict with, one column each; empty: of the posterior.
+  Matrix theta = {};
 
+  /// These draws, or the posterior's.
+  Matrix draws_of(const Gaussian& posterior) const;
   /// Throws UsageError for invalid options.
   void validate() const;
 };

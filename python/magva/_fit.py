@@ -58,14 +58,25 @@ class Fit:
         """The groups of a mixed model by grouping factor, in the order of the arrays of :meth:`draws`."""
         return {name: list(levels) for name, levels, _ in self._handle.group_terms}
 
-    def summary(self) -> pd.DataFrame:
-        """Mean, sd, and the 5 %, 50 % and 95 % quantiles of every parameter; in a notebook, with the verdict above it."""
+    def summary(self, *, correct: bool = False) -> pd.DataFrame:
+        """Mean, sd, and the 5 %, 50 % and 95 % quantiles of every parameter; in a notebook, with the verdict above it.
+
+        With ``correct=True`` they are those of 4,000 draws that importance weights have brought nearer to the posterior; refused with a
+        :class:`DataError` if k-hat is above .7. Those of a fit with groups always are.
+        """
         from ._summary import Summary
 
-        rows = self._handle.parameters
+        rows = self._corrected_parameters() if correct and not self.group_levels else self._handle.parameters
         frame = Summary([row[1:] for row in rows], index=[row[0] for row in rows], columns=["mean", "sd", "5%", "50%", "95%"])
         frame.attrs["verdict"] = self.verdict
         return frame
+
+    def _corrected_parameters(self, number: int = 4000) -> list[tuple[Any, ...]]:
+        """Name, mean, sd and quantiles by corrected draws. A draw may come more than once: sds need no distinct ones."""
+        values = np.asarray(self._handle.report(self._handle.corrected_draws(number, 1), 1))
+        quantiles = np.nanquantile(values, (0.05, 0.5, 0.95), axis=1)
+        columns = zip(self._handle.quantity_names, np.nanmean(values, axis=1), np.nanstd(values, axis=1, ddof=1), *quantiles)
+        return [tuple(column) for column in columns]
 
     def quantiles(self, probabilities: Iterable[float] = (0.05, 0.5, 0.95), *, number: int = 4000, seed: int = 1) -> pd.DataFrame:
         """Quantiles of every parameter: exact if it is linear in theta, otherwise from ``number`` draws."""
@@ -81,24 +92,25 @@ class Fit:
             values[from_draws] = np.nanquantile(self._quantity_draws(number, seed)[:, from_draws], wanted, axis=0).T
         return pd.DataFrame(values, index=self._handle.quantity_names, columns=[f"{100 * p:g}%" for p in wanted])
 
-    def draws(self, number: int = 1000, *, seed: int = 1, resample: bool = False) -> dict[str, Array]:
+    def draws(self, number: int = 1000, *, seed: int = 1, correct: bool = False, resample: bool = False) -> dict[str, Array]:
         """Draws by the name of the variable, each an array (number, *shape).
 
         The effects of groups are arrays by the name of the group and the effect, ``"school: Intercept"`` of ``(1 | school)``, with the
         groups in the order of :attr:`group_levels`. A fit with groups has drawn once and for all, 1,000 times if there are not very
         many groups; if more are asked for, they repeat.
 
-        With ``resample=True`` draws are chosen out of ten times as many by their importance weights, which brings them nearer to the
-        posterior; refused with a :class:`DataError` if k-hat is above .7. Those of a fit with groups always are.
+        With ``correct=True`` draws are chosen out of ten times as many by their importance weights, which brings them nearer to the
+        posterior; refused with a :class:`DataError` if k-hat is above .7. Those of a fit with groups always are. ``resample`` is the
+        older name of ``correct``.
         """
-        values = self._quantity_draws(number, seed, resample)
+        values = self._quantity_draws(number, seed, correct or resample)
         return {variable.name: variable.take(values) for variable in self._structure.variables}
 
-    def frame(self, number: int = 1000, *, seed: int = 1, resample: bool = False) -> pd.DataFrame:
+    def frame(self, number: int = 1000, *, seed: int = 1, correct: bool = False, resample: bool = False) -> pd.DataFrame:
         """The same draws as a DataFrame: one row per draw, one column per parameter."""
         import pandas as pd
 
-        return pd.DataFrame(self._quantity_draws(number, seed, resample), columns=self._handle.quantity_names)
+        return pd.DataFrame(self._quantity_draws(number, seed, correct or resample), columns=self._handle.quantity_names)
 
     def _stored_draws(self, number: int, seed: int) -> Array | None:
         """Group effects depend on the data, too: a fit with groups has drawn once. So many of these draws (S, q), or all."""
@@ -107,11 +119,11 @@ class Fit:
         stored = self._handle.stored_draws(number, seed)
         return None if stored is None else np.ascontiguousarray(stored.T)
 
-    def _quantity_draws(self, number: int, seed: int, resample: bool = False) -> Array:
+    def _quantity_draws(self, number: int, seed: int, correct: bool = False) -> Array:
         stored = self._stored_draws(number, seed)
         if stored is not None:
             return stored[np.arange(number) % len(stored)]
-        theta = self.theta_draws(number, seed=seed, resample=resample)
+        theta = self.theta_draws(number, seed=seed, correct=correct)
         return np.asarray(self._handle.report(theta.T, seed)).T
 
     # The Gaussian.
@@ -131,11 +143,11 @@ class Fit:
         """The standard deviations of theta: by linear response if it was computed, else the Gaussian's."""
         return self._handle.posterior.corrected.sd()
 
-    def theta_draws(self, number: int = 1000, *, seed: int = 1, resample: bool = False) -> Array:
-        """Draws of theta, one row each."""
+    def theta_draws(self, number: int = 1000, *, seed: int = 1, correct: bool = False, resample: bool = False) -> Array:
+        """Draws of theta, one row each; ``correct`` as for :meth:`draws`."""
         if number < 1:
             raise ValueError(f"number is {number} and must be at least 1")
-        if resample:
+        if correct or resample:
             return self._handle.resample(number, seed).T
         return self._handle.posterior.corrected.draws(number, seed, 0).T
 
@@ -304,7 +316,15 @@ class Fit:
     # Rows of a table.
 
     def predict(
-        self, data: Any, *, level: float = 0.9, number: int = 1000, seed: int = 1, missing: str = "refuse", scale: str = "response"
+        self,
+        data: Any,
+        *,
+        level: float = 0.9,
+        number: int = 1000,
+        seed: int = 1,
+        missing: str = "refuse",
+        scale: str = "response",
+        correct: bool = False,
     ) -> pd.DataFrame:
         """The posterior predictive distribution for the rows of a table, encoded as the data of the fit were.
 
@@ -322,6 +342,8 @@ class Fit:
             What to do about rows with missing values: ``"refuse"`` or ``"drop"``.
         scale
             ``"response"``, or ``"link"`` for the linear predictor.
+        correct
+            Draws nearer to the posterior, by importance weights; refused with a :class:`DataError` if k-hat is above .7.
         """
         import pandas as pd
 
@@ -331,7 +353,7 @@ class Fit:
         _one_of("scale", scale, ("response", "link"))
         if number < 2:
             raise ValueError(f"number is {number} and must be at least 2")
-        found = self._handle.predict(make_table(data), missing == "drop", number, seed, level, scale == "link")
+        found = self._handle.predict(make_table(data), missing == "drop", number, seed, level, scale == "link", correct)
         classes = np.asarray(self._handle.classes, dtype=object)
         columns = _prediction_columns(found, classes, scale)
         index = data.index[found["row"]] if isinstance(data, pd.DataFrame) and len(found["row"]) else None

@@ -11,6 +11,7 @@
 #include "commands/sources.hpp"
 #include "density.hpp"
 #include "fit.hpp"
+#include "magva/correct.hpp"
 #include "magva/diagnostics.hpp"
 #include "magva/error.hpp"
 #include "options.hpp"
@@ -180,6 +181,13 @@ void bind_fit(nb::module_& module) {
           "resample",
           [](const Fit& self, Index count, std::uint64_t seed) {
             return importance_resample(*self.source().model, self.posterior().corrected(), count, seed);
+          },
+          nb::arg("count"), nb::arg("seed"), nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "corrected_draws",
+          [](const Fit& self, Index count, std::uint64_t seed) {
+            return importance_corrected_draws(*self.source().model, self.posterior().corrected(), count,
+                                              seed);
           },
           nb::arg("count"), nb::arg("seed"), nb::call_guard<nb::gil_scoped_release>());
   bind_rows(module, type);

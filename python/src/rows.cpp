@@ -11,6 +11,7 @@
 #include <random>
 
 #include "magva/check.hpp"
+#include "magva/correct.hpp"
 #include "magva/error.hpp"
 #include "magva/formula_model.hpp"
 #include "magva/prediction.hpp"
@@ -24,7 +25,7 @@ namespace {
 
 /// The arrays of RowPredictions by name, and the rows that they are for.
 nb::dict predict(const Fit& fit, const TableBuilder& builder, bool drop_missing, Index draws,
-                 std::uint64_t seed, double level, bool link_scale) {
+                 std::uint64_t seed, double level, bool link_scale, bool correct) {
   if (!fit.source().spec) throw UsageError("this fit is of a model that cannot predict rows of a table");
   prediction::PredictOptions options{.draws = draws, .seed = seed, .level = level};
   if (link_scale) options.scale = prediction::PredictionScale::link;
@@ -36,6 +37,9 @@ nb::dict predict(const Fit& fit, const TableBuilder& builder, bool drop_missing,
     const auto spec = source::stored_spec(fit.source(), fit.posterior());
     encoded = prediction::encode_new_rows(
         builder.table, *spec, drop_missing ? table::MissingPolicy::drop : table::MissingPolicy::refuse);
+    if (correct)
+      options.theta =
+          importance_corrected_draws(*fit.source().model, fit.posterior().corrected(), draws, seed);
     rows = prediction::predict_rows(*spec, encoded, fit.posterior(), options);
   }
   nb::dict out;
@@ -170,7 +174,7 @@ void bind_rows(nb::module_& module, nb::class_<Fit>& type) {
   type.def_prop_ro("classes", response_classes)
       .def_prop_ro("group_terms", group_terms)
       .def("predict", predict, nb::arg("table"), nb::arg("drop_missing"), nb::arg("draws"), nb::arg("seed"),
-           nb::arg("level"), nb::arg("link_scale"))
+           nb::arg("level"), nb::arg("link_scale"), nb::arg("correct"))
       .def("loo", loo, nb::arg("draws"), nb::arg("seed"))
       .def("observations", observations, nb::arg("draws"), nb::arg("seed"))
       .def("stored_draws", stored_draws, nb::arg("count"), nb::arg("seed"));

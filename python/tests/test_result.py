@@ -56,8 +56,18 @@ def test_draws(fit, gaussian):
         fit.draws(0)
 
 
-def test_resampled_draws(regression, fit):
-    assert fit.draws(10, resample=True)["theta"].shape == (10, 5)
+def test_corrected_draws(regression, fit):
+    corrected = fit.draws(10, correct=True)["theta"]
+    assert corrected.shape == (10, 5)
+    np.testing.assert_array_equal(corrected, fit.draws(10, resample=True)["theta"])
+
+
+def test_corrected_summary(fit, gaussian):
+    summary = fit.summary(correct=True)
+    assert list(summary.columns) == list(fit.summary().columns)
+    # Of 4,000 draws: five standard errors of a mean, and of an sd.
+    assert np.all(np.abs(summary["mean"] - gaussian.mean) < 5 * fit.sd / np.sqrt(4000))
+    assert np.all(np.abs(summary["sd"] / fit.sd - 1) < 5 / np.sqrt(8000))
 
 
 def test_covariance_and_correlation(fit):

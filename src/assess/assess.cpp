@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "assess/heavy_tails.hpp"
 #include "assess/marginals.hpp"
+#include "assess/other_modes.hpp"
 #include "assess/pareto.hpp"
 #include "assess/reweighted.hpp"
 #include "assess/tails.hpp"
@@ -26,6 +28,9 @@ constexpr double kRejectedPoor = .2;
 /// every parameter: small differences in many directions add up.
 constexpr double kLostNats = 2.3;
 constexpr double kLostShare = .1;
+/// k-hat counts where weights leave less than half of the draws effective: else it is that of a tail that
+/// hardly matters.
+constexpr double kTellingLoss = .7;
 /// A fit whose log weights have a smaller sd is close, whatever their tail: its KL divergence, about half the
 /// square, is then below an eighth of a nat.
 constexpr double kCloseSpread = .5;
@@ -49,6 +54,10 @@ constexpr std::size_t kNamed = 3;
 /// Coordinates are reweighted where so many draws are effective: the sd of the log of an sd is then .035, and
 /// several times that for the worst of many.
 constexpr double kReweightingDraws = 400;
+/// What to do about a parameter in doubt: where importance weights can correct the draws, and where not.
+constexpr const char* kCorrect =
+    "importance weights can correct this (--correct), or sample this model by MCMC";
+constexpr const char* kSample = "sample this model by MCMC";
 /// Draws at which quantities are looked at, and most numbers of them.
 constexpr Index kMostQuantityDraws = 4000;
 constexpr Index kFewestQuantityDraws = 400;
@@ -66,18 +75,13 @@ void assess_ending(Assessment& out) {
                  fmt::format("the fit has not converged ({}): {}", to_string(ending.stopped), ending.detail));
 }
 
-void assess_tails(Evaluator& evaluator, const Gaussian& q, Assessment& out) {
-  const TailReport tails = probe_tails(evaluator, q);
-  if (tails.kind == TailKind::kImproper)
-    out.distrust(WarningKind::kImproper,
-                 fmt::format("the log density does not fall along {}: the posterior is improper, as with "
-                             "perfectly separated data and flat priors; give the parameters proper priors",
-                             tails.where));
-  else if (tails.kind == TailKind::kHeavy)
-    out.distrust(WarningKind::kHeavyTails,
-                 fmt::format("the log density falls only like a logarithm along {}: the posterior has heavy "
-                             "tails, which no Gaussian has",
-                             tails.where));
+/// Of one parameter; false where it is named already.
+bool add_doubt(Doubt doubt, Assessment& out) {
+  if (std::any_of(out.doubts.begin(), out.doubts.end(),
+                  [&](const Doubt& other) { return other.parameter == doubt.parameter; }))
+    return false;
+  out.doubts.push_back(std::move(doubt));
+  return true;
 }
 
 void assess_rejections(const ElboEstimate& estimate, Assessment& out) {
@@ -89,25 +93,41 @@ void assess_rejections(const ElboEstimate& estimate, Assessment& out) {
   if (share > kRejectedPoor) out.trusted = false;
 }
 
+/// Half the width of the middle two thirds: a few draws where the log density falls off a cliff do not count.
+double bulk_spread(const Vector& log_weights) {
+  std::vector<double> finite;
+  for (const double w : log_weights)
+    if (std::isfinite(w)) finite.push_back(w);
+  if (finite.empty()) return 0;
+  const auto at = [&](double share) {
+    const auto place =
+        finite.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(finite.size()));
+    std::nth_element(finite.begin(), place, finite.end());
+    return *place;
+  };
+  const double lower = at(.16);
+  return .5 * (at(.84) - lower);
+}
+
 // Importance weights say something where they vary, and nothing about tails where they do not: there k-hat
 // is that of nearly equal numbers. Only a full-rank Gaussian claims to be close to the posterior; others are
 // known to be narrower. `understood`: the marginals in doubt explain why the weights vary.
 void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights, const Gaussian& q,
                     bool understood, Assessment& out) {
   const auto draws = static_cast<double>(estimate.log_weights.size());
-  const double spread = estimate.se * std::sqrt(draws);
-  if (spread > kHopelessSpread + kHopelessShare * static_cast<double>(q.dimension()))
+  const double bulk = bulk_spread(estimate.log_weights);
+  if (bulk > kHopelessSpread + kHopelessShare * static_cast<double>(q.dimension()))
     return out.distrust(
         WarningKind::kFarFromGaussian,
         fmt::format(
             "the log density varies by {:.3g} nats more than the Gaussian's where the Gaussian has its "
             "mass: it is nowhere near the posterior; fit longer, or with the default",
-            spread));
-  if (!(spread > kCloseSpread) || understood) return;
+            bulk));
+  if (!(estimate.se * std::sqrt(draws) > kCloseSpread) || understood) return;
   const bool far = out.ending.claims_optimum && q.is_dense();
   const double lost = -std::log(weights.effective / draws);
   const std::string khat = fmt::format("k-hat is {:.2f}, {}", weights.khat, describe_khat(weights.khat));
-  if (weights.khat > kPoorKhat && far)
+  if (weights.khat > kPoorKhat && far && lost > kTellingLoss)
     out.distrust(WarningKind::kKhat, khat);
   else if (far && lost > std::max(kLostNats, kLostShare * static_cast<double>(q.dimension())))
     out.distrust(
@@ -162,6 +182,40 @@ bool in_doubt(const MarginalError& error) {
   return error.effective_draws > 0 ? error.size() > kDoubt : std::log(error.sd_ratio) > kUseless;
 }
 
+/// Heavy tails matter where they change a mean or an sd, or may do so for all that is known. True where it is
+/// known.
+bool assess_heavy_tails(Evaluator& evaluator, const Gaussian& reported, const std::string& where,
+                        std::uint64_t seed, Assessment& out) {
+  const std::string heavy = fmt::format("the log density falls only like a logarithm along {}", where);
+  const auto errors = heavy_tailed_errors(evaluator, reported, seed);
+  if (!errors) {
+    out.distrust(WarningKind::kHeavyTails, heavy + ": the posterior has heavy tails, which no Gaussian has");
+    return false;
+  }
+  std::vector<Doubt> found;
+  for (const MarginalError& error : *errors)
+    if (in_doubt(error))
+      found.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
+  if (found.empty()) return true;
+  out.distrust(WarningKind::kHeavyTails,
+               fmt::format("{}: the posterior has heavy tails, which the Gaussian misses, in {}", heavy,
+                           describe(found)));
+  for (Doubt& doubt : found) add_doubt(std::move(doubt), out);
+  return true;
+}
+
+/// True where there are heavy tails, and what they come to is known.
+bool assess_tails(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed, Assessment& out) {
+  const TailReport tails = probe_tails(evaluator, q);
+  if (tails.kind == TailKind::kImproper)
+    out.distrust(WarningKind::kImproper,
+                 fmt::format("the log density does not fall along {}: the posterior is improper, as with "
+                             "perfectly separated data and flat priors; give the parameters proper priors",
+                             tails.where));
+  if (tails.kind != TailKind::kHeavy) return false;
+  return assess_heavy_tails(evaluator, out.correction_holds ? q.corrected() : q, tails.where, seed, out);
+}
+
 /// Of the parameters in doubt.
 double largest_error(const std::vector<MarginalError>& errors) {
   double largest = 0;
@@ -181,23 +235,46 @@ std::vector<MarginalError> marginal_errors(Evaluator& evaluator, const Gaussian&
   return out.correction_holds ? errors : fitted;
 }
 
+/// Whether importance weights of the Gaussian's own draws have found these errors, too: then they can correct
+/// the draws. Where the draws do not go, no weights do.
+bool weights_correct(const std::vector<MarginalError>& errors, const Gaussian& reported,
+                     const WeightedMoments& moments) {
+  const Vector sd = reported.sd();
+  return std::all_of(errors.begin(), errors.end(), [&](const MarginalError& error) {
+    const Index i = error.coordinate;
+    const double mean = reported.mean()(i) + error.shift * sd(i);
+    const MarginalError left{i, (mean - moments.mean(i)) / moments.sd(i),
+                             error.sd_ratio * sd(i) / moments.sd(i), error.effective_draws};
+    return left.size() <= kDoubt;
+  });
+}
+
+bool telling(const SmoothedWeights& weights) {
+  return weights.khat <= kDoubtfulKhat && weights.effective >= kReweightingDraws;
+}
+
 /// Marginals that are not the Gaussian's, by name. True where an importance sample along one of them has
 /// found its way: then the posterior is understood.
-bool assess_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed, Assessment& out) {
+bool assess_marginals(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
+                      std::uint64_t seed, Assessment& out) {
+  std::vector<MarginalError> errors = marginal_errors(evaluator, q, seed + 2, out);
+  std::erase_if(errors, [](const MarginalError& error) { return !in_doubt(error); });
+  if (errors.empty()) return false;
   bool understood = false;
   double worst = 0;
-  for (const MarginalError& error : marginal_errors(evaluator, q, seed, out)) {
-    if (!in_doubt(error)) continue;
+  for (const MarginalError& error : errors) {
     const bool sampled = error.effective_draws > 0;
     understood = understood || sampled;
     if (sampled) worst = std::max(worst, error.size());
     out.doubts.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
   }
-  if (out.doubts.empty()) return false;
-  out.warn(WarningKind::kReweighted,
-           fmt::format("the Gaussian misses a part of the posterior of {}: resample its draws by importance, "
-                       "or sample this model by MCMC",
-                       describe(out.doubts)));
+  const bool correctable =
+      telling(weights) && out.correction_holds &&
+      weights_correct(
+          errors, q.corrected(),
+          weighted_moments(q.corrected(), seed + 1, exponentials(weights.log_weights), evaluator.workers()));
+  out.warn(WarningKind::kReweighted, fmt::format("the Gaussian misses a part of the posterior of {}: {}",
+                                                 describe(out.doubts), correctable ? kCorrect : kSample));
   if (worst > kUseless && out.ending.claims_optimum) out.trusted = false;
   return understood;
 }
@@ -206,36 +283,60 @@ void assess_reweighting(const std::optional<Reweighted>& moved, double bound, As
   if (!moved || !(moved->difference() > bound)) return;
   const Doubt doubt{moved->name, (moved->weighted_mean - moved->mean) / moved->sd,
                     moved->weighted_sd / moved->sd};
-  if (std::any_of(out.doubts.begin(), out.doubts.end(),
-                  [&](const Doubt& other) { return other.parameter == doubt.parameter; }))
-    return;
-  out.doubts.push_back(doubt);
+  if (!add_doubt(doubt, out)) return;
   out.warn(
       WarningKind::kReweighted,
       fmt::format("importance weights change {} from {:.3g} (sd {:.3g}) to {:.3g} (sd {:.3g}): the Gaussian "
-                  "misses a part of the posterior; resample its draws by importance, or sample this model "
-                  "by MCMC",
-                  moved->name, moved->mean, moved->sd, moved->weighted_mean, moved->weighted_sd));
+                  "misses a part of the posterior; {}",
+                  moved->name, moved->mean, moved->sd, moved->weighted_mean, moved->weighted_sd, kCorrect));
   if (moved->difference() > kUseless && out.ending.claims_optimum) out.trusted = false;
+}
+
+/// A mode elsewhere, and what its mass does to means and sds.
+void assess_other_modes(Evaluator& evaluator, const Gaussian& reported, std::uint64_t seed, Assessment& out) {
+  const auto other = find_other_mode(evaluator, reported, seed);
+  if (!other) return;
+  const Vector apart = (other->theta - reported.mean()).cwiseQuotient(reported.sd());
+  Index worst = 0;
+  apart.cwiseAbs().maxCoeff(&worst);
+  const double p = other->share;
+  const double ratio = std::sqrt(1 + p * (1 - p) * apart(worst) * apart(worst));
+  const MarginalError error{worst, p * apart(worst), ratio, 1};
+  if (!in_doubt(error)) return;
+  const std::string name = evaluator.model().parameter_name(worst);
+  add_doubt({name, error.shift, error.sd_ratio}, out);
+  out.distrust(
+      WarningKind::kSeveralModes,
+      fmt::format("there is another mode at {} = {:.3g}, {:.1f} sds away, with about {:.2g} of the mass: the "
+                  "posterior has several modes, of which this Gaussian shows one",
+                  name, other->theta(worst), std::abs(apart(worst)), p));
+}
+
+/// What the weights of the Gaussian's draws, where they tell, make of the quantities that will be read.
+void assess_weighted_moments(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
+                             const AssessmentOptions& options, Assessment& out) {
+  if (options.quantities != nullptr)
+    return assess_reweighting(
+        reweight_quantities(evaluator, q.corrected(), *options.quantities, options.seed), kMostReweighted,
+        out);
+  const Gaussian& reported = out.correction_holds ? q.corrected() : q;
+  const auto moved = most_reweighted(evaluator.model(), q.corrected(), reported, options.seed + 1,
+                                     exponentials(weights.log_weights), evaluator.workers());
+  // The sd of the log of an sd from so many draws; three times that for the worst of several.
+  assess_reweighting(moved, kDoubt + 3 / std::sqrt(2 * weights.effective), out);
 }
 
 /// What takes further evaluations, and is left out where there is no time for them. True where the
 /// posterior's difference from the fitted Gaussian is understood.
 bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                   const AssessmentOptions& options, Assessment& out) {
-  if (out.ending.claims_optimum && options.probe_tails) assess_tails(evaluator, q, out);
-  const bool understood = assess_marginals(evaluator, q, options.seed + 2, out);
-  const bool telling = weights.khat <= kDoubtfulKhat && weights.effective >= kReweightingDraws;
-  if (options.quantities != nullptr && telling) {
-    assess_reweighting(reweight_quantities(evaluator, q.corrected(), *options.quantities, options.seed),
-                       kMostReweighted, out);
-  } else if (telling) {
-    const Gaussian& reported = out.correction_holds ? q.corrected() : q;
-    const auto moved = most_reweighted(evaluator.model(), q.corrected(), reported, options.seed + 1,
-                                       exponentials(weights.log_weights), evaluator.workers());
-    // The sd of the log of an sd from so many draws; three times that for the worst of several.
-    assess_reweighting(moved, kDoubt + 3 / std::sqrt(2 * weights.effective), out);
-  }
+  bool understood = assess_marginals(evaluator, q, weights, options.seed, out);
+  if (out.ending.claims_optimum && options.probe_tails)
+    understood = assess_tails(evaluator, q, options.seed + 4, out) || understood;
+  const Gaussian& reported = out.correction_holds ? q.corrected() : q;
+  if (out.ending.claims_optimum && options.probe_tails && reported.is_dense())
+    assess_other_modes(evaluator, reported, options.seed + 5, out);
+  if (telling(weights)) assess_weighted_moments(evaluator, q, weights, options, out);
   return understood || (out.correction_holds && options.response < kSmallResponse);
 }
 
@@ -275,6 +376,15 @@ Assessment assess(Evaluator& evaluator, const Gaussian& q, FitEnding ending,
   else if (!hurry)
     out.distrust(WarningKind::kNotFinite, "the ELBO of the result is not finite");
   return out;
+}
+
+Assessment assess_correction(Evaluator& evaluator, Gaussian& q, const FitEnding& ending,
+                             AssessmentOptions options) {
+  Assessment out = assess(evaluator, q, ending, options);
+  if (out.correction_holds) return out;
+  q = q.without_correction();
+  options.estimate.reset();
+  return assess(evaluator, q, ending, options);
 }
 
 }  // namespace magva

@@ -49,4 +49,9 @@ struct Assessment {
 Assessment assess(Evaluator& evaluator, const Gaussian& q, FitEnding ending,
                   const AssessmentOptions& options);
 
+/// The same; if the correction of q is found to be no nearer to the posterior than what it corrects, q loses
+/// it and is assessed without it.
+Assessment assess_correction(Evaluator& evaluator, Gaussian& q, const FitEnding& ending,
+                             AssessmentOptions options);
+
 }  // namespace magva

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "assess/laplace_marginal.hpp"
 #include "magva/diagnostics.hpp"
 
 namespace magva {
@@ -31,6 +32,9 @@ constexpr Index kSampleDraws = 500;
 /// Fewer effective draws decide nothing; where so many samples had fewer, others would, too.
 constexpr double kFewestEffective = 100;
 constexpr int kMostFailures = 2;
+
+/// Gradients, at most, of marginals by Laplace's method, about.
+constexpr std::int64_t kLaplaceGradients = 6000;
 
 /// Lines that are looked at together.
 constexpr Index kLinesAtOnce = 64;
@@ -196,15 +200,18 @@ double LineDensity::quantile(double u) const {
 std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed) {
   const std::vector<Suspect> suspects = find_suspects(evaluator, q);
   std::vector<MarginalError> out;
+  const std::int64_t most_laplace = kLaplaceGradients / laplace_marginal_cost(q.dimension());
   int failures = 0;
   for (std::size_t k = 0; k < suspects.size(); ++k) {
     const Suspect& suspect = suspects[k];
-    const bool worthwhile = k < kMostSamples && failures < kMostFailures;
-    const auto sampled =
-        worthwhile ? sample_marginal(evaluator, q, suspect.error.coordinate, suspect.density, seed + k)
-                   : std::nullopt;
-    if (!sampled) ++failures;
-    out.push_back(sampled.value_or(suspect.error));
+    std::optional<MarginalError> found;
+    if (static_cast<std::int64_t>(k) < most_laplace)
+      found = laplace_marginal(evaluator, q, suspect.error.coordinate, seed);
+    if (!found && k < kMostSamples && failures < kMostFailures) {
+      found = sample_marginal(evaluator, q, suspect.error.coordinate, suspect.density, seed + k);
+      if (!found) ++failures;
+    }
+    out.push_back(found.value_or(suspect.error));
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const MarginalError& a, const MarginalError& b) { return a.size() > b.size(); });

@@ -2,8 +2,8 @@
 // Where the Gaussian's own draws do not go: each coordinate's marginal, far out on both sides.
 //
 // Along theta_i the posterior is looked at on the line of conditional means, mu + z Sigma e_i / sd_i. What it
-// does there, normalised, is a first approximation of the marginal of z; where that is not N(0, 1), it is
-// the proposal of an importance sample, which decides.
+// does there, normalised, is a first approximation of the marginal of z. Where that is not N(0, 1), Laplace's
+// method decides, where it can, or an importance sample with that proposal.
 #include <cstdint>
 #include <optional>
 #include <vector>

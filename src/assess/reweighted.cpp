@@ -27,9 +27,8 @@ std::optional<Reweighted> most_reweighted(const std::vector<std::string>& names,
   return worst;
 }
 
-std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, const Gaussian& reported,
-                                          std::uint64_t seed, ConstVectorRef weights, Workers& workers) {
-  if (!weights.allFinite()) return std::nullopt;
+WeightedMoments weighted_moments(const Gaussian& q, std::uint64_t seed, ConstVectorRef weights,
+                                 Workers& workers) {
   const Index block = elbo_block(q);
   Vector shift = Vector::Zero(q.dimension());
   Vector square = Vector::Zero(q.dimension());
@@ -39,12 +38,18 @@ std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q,
     shift += deviation * weights.segment(first, count);
     square += deviation.cwiseAbs2() * weights.segment(first, count);
   }
+  return {q.mean() + shift, (square - shift.cwiseAbs2()).cwiseSqrt()};
+}
+
+std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, const Gaussian& reported,
+                                          std::uint64_t seed, ConstVectorRef weights, Workers& workers) {
+  if (!weights.allFinite()) return std::nullopt;
+  const WeightedMoments moments = weighted_moments(q, seed, weights, workers);
   const Vector sd = reported.sd();
   std::optional<Reweighted> worst;
   for (Index i = 0; i < q.dimension(); ++i) {
-    const double variance = square(i) - shift(i) * shift(i);
-    if (!(variance > 0)) continue;
-    const Reweighted now{"", reported.mean()(i), sd(i), q.mean()(i) + shift(i), std::sqrt(variance)};
+    if (!(moments.sd(i) > 0)) continue;
+    const Reweighted now{"", reported.mean()(i), sd(i), moments.mean(i), moments.sd(i)};
     if (worst && now.difference() <= worst->difference()) continue;
     worst = now;
     worst->name = model.parameter_name(i);

@@ -24,6 +24,16 @@ struct Reweighted {
 std::optional<Reweighted> most_reweighted(const std::vector<std::string>& names, const Matrix& values,
                                           ConstVectorRef weights);
 
+/// Of the coordinates of theta.
+struct WeightedMoments {
+  Vector mean;
+  Vector sd;  ///< NaN where the weights leave none
+};
+
+/// By the draws of q from which its ELBO is estimated with this seed; `weights` sum to 1.
+WeightedMoments weighted_moments(const Gaussian& q, std::uint64_t seed, ConstVectorRef weights,
+                                 Workers& workers);
+
 /// The same for the coordinates of theta, whose means and sds are those of `reported`: `weights` are those of
 /// the draws of q by which its ELBO is estimated with this seed.
 std::optional<Reweighted> most_reweighted(const Model& model, const Gaussian& q, const Gaussian& reported,

@@ -8,6 +8,7 @@
 #include "core/elbo.hpp"
 #include "fit/runs.hpp"
 #include "magva/error.hpp"
+#include "response/corrected_fit.hpp"
 
 namespace magva {
 
@@ -322,15 +323,15 @@ Gaussian DefaultRun::posterior() const {
 }
 
 FitResult DefaultRun::assess_result() {
-  const Gaussian q = posterior();
   const FitEnding ending{stopped_, stop_detail_, stopped_ == StopReason::kConverged, true};
-  return report(q,
-                assess(evaluator_, q, ending,
-                       {.draws = options_.diagnostic_draws,
-                        .seed = options_.seed,
-                        .quantities = options_.quantities ? &*options_.quantities : nullptr,
-                        .estimate = std::nullopt}),
-                best_ ? best_->iterations() : 0);
+  AssessedGaussian found =
+      assess_with_response(evaluator_, posterior(), ending,
+                           {.draws = options_.diagnostic_draws,
+                            .seed = options_.seed,
+                            .quantities = options_.quantities ? &*options_.quantities : nullptr,
+                            .estimate = std::nullopt},
+                           evaluations_);
+  return report(found.posterior, std::move(found.assessment), best_ ? best_->iterations() : 0);
 }
 
 FitResult DefaultRun::report(const Gaussian& q, Assessment assessment, std::int64_t iterations) {

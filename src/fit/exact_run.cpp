@@ -170,12 +170,7 @@ FitResult DefaultRun::assess_exact() {
     }
   }
   const FitEnding ending{stopped_, stop_detail_, stopped_ == StopReason::kConverged, true};
-  Assessment assessment = assess(evaluator_, best.posterior, ending, options);
-  if (!assessment.correction_holds) {
-    best.posterior = best.posterior.without_correction();
-    options.estimate.reset();
-    assessment = assess(evaluator_, best.posterior, ending, options);
-  }
+  Assessment assessment = assess_correction(evaluator_, best.posterior, ending, options);
   assessment.elbo = best.elbo;
   assessment.elbo_se = 0;
   FitResult result = report(best.posterior, std::move(assessment), best.stop.iterations);

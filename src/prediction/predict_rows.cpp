@@ -61,6 +61,10 @@ NewRows read_new_rows(const std::string& file, const source::ModelSpec& spec, ta
   return encode_new_rows(table::read_table(file, reading), spec, missing);
 }
 
+Matrix PredictOptions::draws_of(const Gaussian& posterior) const {
+  return theta.size() > 0 ? theta : posterior.corrected().draws(draws, seed);
+}
+
 void PredictOptions::validate() const {
   if (draws < 2) throw UsageError("draws: there must be at least 2");
   if (!(level > 0 && level < 1)) throw UsageError("level: must lie between 0 and 1");
@@ -71,7 +75,7 @@ RowPredictions predict_rows(const source::ModelSpec& spec, const NewRows& rows, 
   options.validate();
   if (spec.formula) return predict_formula_rows(*spec.formula, rows, posterior, options);
   const Index n = rows.design.rows();
-  const Matrix theta = posterior.corrected().draws(options.draws, options.seed);
+  const Matrix theta = options.draws_of(posterior);
   const bool link = options.scale == PredictionScale::link;
   const Regression model = source::model_without_data(spec);
   RowPredictions out = empty_predictions(n, rows.response.size());

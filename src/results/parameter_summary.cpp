@@ -125,4 +125,16 @@ PosteriorSummary summarise(const source::Reporter& reporter, const Gaussian& pos
   return out;
 }
 
+PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta, std::uint64_t seed,
+                           double level) {
+  const Matrix values = reporter.report(theta, seed);
+  PosteriorSummary out;
+  out.draws = values.cols();
+  out.failed = (values.array() * 0).colwise().sum().isNaN().count();
+  const auto quantities = reporter.quantities();
+  for (std::size_t i = 0; i < quantities.size(); ++i)
+    out.parameters.push_back(from_draws(quantities[i].name, row(values, static_cast<Index>(i)), level));
+  return out;
+}
+
 }  // namespace magva::results

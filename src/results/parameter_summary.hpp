@@ -19,6 +19,10 @@ struct PosteriorSummary {
 PosteriorSummary summarise(const source::Reporter& reporter, const Gaussian& posterior, std::uint64_t seed,
                            double level = .9);
 
+/// All quantities from these draws of theta, one column per draw.
+PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta, std::uint64_t seed,
+                           double level = .9);
+
 /// The quantile of sorted values by linear interpolation (type 7 of Hyndman & Fan).
 double quantile(const std::vector<double>& sorted, double probability);
 

@@ -38,7 +38,9 @@ class Draws(Case):
         self.assertLess(abs(elbo - record["elbo"]), 5 * math.hypot(error, record["elbo_se"]))
 
     def test_resampled_draws_are_distinct_and_nearer_to_the_posterior(self):
-        self.succeeds("draws", "fit", "-n", 100, "--resample", "--log-density", "--out", "r.csv")
+        self.succeeds("draws", "fit", "-n", 100, "--correct", "--log-density", "--out", "r.csv")
+        self.succeeds("draws", "fit", "-n", 100, "--resample", "--log-density", "--out", "older-name.csv")
+        self.assertEqual(self.rows("r.csv"), self.rows("older-name.csv"))
         self.succeeds("draws", "fit", "-n", 2000, "--log-density", "--out", "d.csv")
         resampled, plain = self.rows("r.csv"), self.rows("d.csv")
         self.assertEqual(len({tuple(row.values()) for row in resampled}), 100)
@@ -51,7 +53,24 @@ class Draws(Case):
     def test_resampling_refuses_to_give_copies(self):
         # A fit that has hardly begun: a few draws have all the weight.
         self.succeeds("fit", "data.csv", "--response", "y", "--rule", "basic", "--iterations", 1, "--rank", 1, "--out", "poor")
-        self.fails(DATA, "draws", "poor", "--resample", says="cannot resample")
+        for option in ("--correct", "--resample"):
+            self.fails(DATA, "draws", "poor", option, says="the draws cannot be corrected: k-hat")
+
+    def test_corrected_summaries_and_predictions(self):
+        plain, corrected = self.succeeds("summary", "fit").stdout, self.succeeds("summary", "fit", "--correct").stdout
+        self.assertIn("corrected by importance weights", corrected)
+        names = [p["name"] for p in self.record()["parameters"]]
+        lines = [[line.split() for line in text.splitlines()] for text in (plain, corrected)]
+        means = [{words[0]: float(words[1]) for words in some if len(words) >= 6 and words[0] in names} for some in lines]
+        sd = {p["name"]: p["sd"] for p in self.record()["parameters"]}
+        self.assertTrue(means[0])
+        for name, mean in means[0].items():
+            self.assertLess(abs(means[1][name] - mean), 0.5 * sd[name])
+        self.succeeds("predict", "fit", "data.csv", "--out", "p.csv")
+        self.succeeds("predict", "fit", "data.csv", "--correct", "--out", "c.csv")
+        differences = [abs(float(p["probability"]) - float(c["probability"])) for p, c in zip(self.rows("p.csv"), self.rows("c.csv"))]
+        self.assertGreater(max(differences), 0)
+        self.assertLess(max(differences), 0.2)
 
     def test_log_densities_need_the_data_of_the_fit(self):
         with open(self.folder / "data.csv", "a") as file:

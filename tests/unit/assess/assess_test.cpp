@@ -127,6 +127,46 @@ TEST(Assess, DistrustsHeavyTailsOnlyWhereTheOptimumIsClaimed) {
           WarningKind::kHeavyTails));
 }
 
+/// Independent Student t coordinates.
+auto student(Index m, double nu) {
+  return make_model(m, [nu](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -(nu + 1) * theta.array() / (nu + theta.array().square());
+    return -.5 * (nu + 1) * (theta.array().square() / nu).log1p().sum();
+  });
+}
+
+// Tails that change no sd by more than a tenth mislead nobody.
+TEST(Assess, CountsHeavyTailsOnlyWhereTheyMatter) {
+  const Assessment right = assess_with(student(2, 8), dense(2, std::sqrt(8. / 6)), kConverged);
+  EXPECT_TRUE(right.trusted);
+  EXPECT_TRUE(right.warnings.empty());
+  const Assessment narrow = assess_with(student(2, 5), dense(2, 1), kConverged);
+  ASSERT_TRUE(has(narrow, WarningKind::kHeavyTails));
+  EXPECT_FALSE(narrow.trusted);
+  ASSERT_EQ(narrow.doubts.size(), 2);
+  // Of some thousand effective draws with a kurtosis of 9: three standard errors.
+  EXPECT_NEAR(narrow.doubts.front().sd_ratio, std::sqrt(5. / 3), .2);
+}
+
+// Weights correct what the draws reach, not a tail that they never see.
+TEST(Assess, AdvisesACorrectionOnlyWhereItWorks) {
+  const auto message = [](const Assessment& found) {
+    for (const Warning& warning : found.warnings)
+      if (warning.kind == WarningKind::kReweighted) return warning.message;
+    return std::string();
+  };
+  const std::string wide = message(assess_with(normal(2), dense(2, 1.4), kConverged));
+  EXPECT_NE(wide.find("--correct"), std::string::npos) << wide;
+  const auto none = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient(0) = -10 / (1 + std::exp(-theta(0))) - theta(0) / 1000;
+    return -10 * std::log1p(std::exp(theta(0))) - theta(0) * theta(0) / 2000;
+  });
+  const std::string tail =
+      message(assess_with(none, Gaussian::dense(Vector{{-18.3}}, Matrix{{8.9}}), kConverged));
+  EXPECT_FALSE(tail.empty());
+  EXPECT_EQ(tail.find("--correct"), std::string::npos) << tail;
+}
+
 TEST(Assess, CountsDrawsThatWereNotFinite) {
   const auto half = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta;

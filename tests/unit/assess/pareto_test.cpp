@@ -4,6 +4,7 @@
 #include <set>
 
 #include "assess/pareto.hpp"
+#include "magva/correct.hpp"
 #include "magva/error.hpp"
 #include "statistical/targets.hpp"
 
@@ -68,6 +69,36 @@ TEST(Resample, RefusesWhereTheWeightsRestOnAFewDraws) {
   const auto model = targets::student(3);
   const Gaussian narrow = Gaussian::low_rank(Vector::Zero(3), Matrix(3, 0), Vector::Constant(3, .3));
   EXPECT_THROW(importance_resample(model, narrow, 500, 1), DataError);
+}
+
+// A draw with much weight comes more than once, so that more is possible than with distinct draws.
+TEST(Resample, CorrectsMomentsByRepeatingDraws) {
+  const auto model = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    return -.5 * theta(0) * theta(0);
+  });
+  const Gaussian shifted = Gaussian::dense(Vector{{.7}}, Matrix{{1.}});
+  EXPECT_THROW(importance_resample(model, shifted, 1000, 3), DataError);
+  const Matrix draws = importance_corrected_draws(model, shifted, 1000, 3);
+  // The pool of 10,000 is worth exp(-.49) of itself: the standard error of the mean is .013 from it, and .01
+  // more from the choice of 1,000 by systematic resampling; four of these.
+  EXPECT_NEAR(draws.mean(), 0, 4 * (.013 + .01));
+  EXPECT_NEAR(std::sqrt((draws.array() - draws.mean()).square().mean()), 1, 4 * (.01 + .01));
+  const auto student = targets::student(3);
+  const Gaussian narrow = Gaussian::low_rank(Vector::Zero(3), Matrix(3, 0), Vector::Constant(3, .3));
+  EXPECT_THROW(importance_corrected_draws(student, narrow, 500, 1), DataError);
+}
+
+// A k-hat of nearly equal weights is noise: nothing stands against such draws.
+TEST(Resample, TakesNearlyEqualWeights) {
+  const auto coin = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
+    const double p = 1 / (1 + std::exp(-theta(0)));
+    gradient(0) = 200 - 1000 * p;
+    return 200 * theta(0) - 1000 * std::log1p(std::exp(theta(0)));
+  });
+  const Gaussian q = Gaussian::dense(Vector{{std::log(.25)}}, Matrix{{1 / std::sqrt(1000 * .2 * .8)}});
+  for (std::uint64_t seed = 1; seed <= 5; ++seed)
+    EXPECT_NO_THROW(importance_corrected_draws(coin, q, 100, seed));
 }
 
 TEST(Tails, AreToldApart) {
