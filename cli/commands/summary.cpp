@@ -146,7 +146,7 @@ FitRecord record_of(const std::string& path) {
 /// The parameters with the quantiles of another level.
 std::vector<ParameterSummary> parameters_at(const std::string& folder, double level) {
   const results::StoredFit fit = results::load_fit(folder);
-  return results::summarise(*make_reporter(fit), fit.posterior.corrected(), 1, level).parameters;
+  return results::summarise(*make_reporter(fit), fit.posterior.best(), 1, level).parameters;
 }
 
 int run_summary(const options::Values& values) {

@@ -21,7 +21,7 @@ double exponential(const Matrix& normals, Index i) { return .5 * normals.col(i).
 
 }  // namespace
 
-Matrix importance_resample(const Model& model, const Gaussian& q, Index count, std::uint64_t seed,
+Matrix importance_resample(const Model& model, const Posterior& q, Index count, std::uint64_t seed,
                            int threads) {
   Evaluator evaluator(model, choose_threads(threads, model));
   const Index pool = kPoolDraws * count;
@@ -34,7 +34,7 @@ Matrix importance_resample(const Model& model, const Gaussian& q, Index count, s
     throw DataError(
         fmt::format("cannot resample: k-hat is {:.2f}, above {}, so that the weights rest on a few draws; "
                     "use the draws of the "
-                    "Gaussian, or a richer model or rank",
+                    "fit itself, or a richer model, rank or shape",
                     weights.khat, kDoubtfulKhat));
   const double largest = std::exp(weights.log_weights.maxCoeff());
   if (largest * static_cast<double>(count) > 1)

@@ -49,7 +49,7 @@ RowPredictions predict_classes(const source::FormulaModel& model, const NewRows&
   if (options.scale == PredictionScale::link)
     throw UsageError("classes are predicted by their probabilities: leave out --scale link");
   const ClassRegression regression = source::class_regression_without_data(model);
-  const Matrix theta = posterior.corrected().draws(options.draws, options.seed);
+  const Matrix theta = posterior.best().draws(options.draws, options.seed);
   if (theta.rows() != regression.dimension())
     throw DataError("the posterior is not that of this model: fit again");
   const Index n = rows.design.rows();

@@ -101,7 +101,7 @@ FormulaDraws stored_draws(const FormulaModel& model, Index count, std::uint64_t 
 FormulaDraws gaussian_draws(const FormulaModel& model, const Gaussian& posterior,
                             const PredictOptions& options) {
   const Regression regression = source::formula_without_data(model);
-  const Matrix theta = posterior.corrected().draws(options.draws, options.seed);
+  const Matrix theta = posterior.best().draws(options.draws, options.seed);
   if (theta.rows() != regression.dimension())
     throw DataError("the posterior is not that of this model: fit again");
   FormulaDraws out;

@@ -71,7 +71,7 @@ RowPredictions predict_rows(const source::ModelSpec& spec, const NewRows& rows, 
   options.validate();
   if (spec.formula) return predict_formula_rows(*spec.formula, rows, posterior, options);
   const Index n = rows.design.rows();
-  const Matrix theta = posterior.corrected().draws(options.draws, options.seed);
+  const Matrix theta = posterior.best().draws(options.draws, options.seed);
   const bool link = options.scale == PredictionScale::link;
   const Regression model = source::model_without_data(spec);
   RowPredictions out = empty_predictions(n, rows.response.size());
