@@ -23,6 +23,8 @@ constexpr int kFewestIterations = 200;
 /// fitted without draws, it is not tried if a gradient takes more than so many products.
 constexpr std::int64_t kGradientsOfGaussian = 4;
 constexpr double kMostGradientProducts = 1e6;
+/// Linear response that changes an sd by more, by its logarithm, asks for another shape.
+constexpr double kLargeResponse = .2;
 /// An ELBO gains if it is higher by more than this many standard errors of the difference.
 constexpr double kNoise = 3;
 
@@ -61,15 +63,27 @@ class ShapeRun {
     if (options_.shape == ShapeChoice::kSkewed) try_shape(ShapeChoice::kSkewed, kSkewedIterations);
     if (options_.shape == ShapeChoice::kFlow) try_shape(ShapeChoice::kFlow, kFlowIterations);
     if (options_.shape != ShapeChoice::kAutomatic) return;
-    if (m <= kAutomaticSkewed) try_automatically(ShapeChoice::kSkewed, kSkewedIterations);
-    if (m <= kAutomaticFlow) try_automatically(ShapeChoice::kFlow, kFlowIterations);
+    if (m <= kAutomaticSkewed && (in_doubt() || (result_.warnings.empty() && far_from_corrected())))
+      try_automatically(ShapeChoice::kSkewed, kSkewedIterations);
+    if (m <= kAutomaticFlow && in_doubt()) try_automatically(ShapeChoice::kFlow, kFlowIterations);
   }
 
  private:
+  bool in_doubt() const {
+    return !result_.warnings.empty() &&
+           std::all_of(result_.warnings.begin(), result_.warnings.end(),
+                       [](const Warning& warning) { return about_shape(warning.kind); });
+  }
+
+  /// The best Gaussian of all has other sds than linear response: then margins are skewed or have long tails,
+  /// and quantiles are off where sds are not.
+  bool far_from_corrected() const {
+    if (!fitted_.is_dense() || !fitted_.has_correction()) return false;
+    const Vector change = fitted_.corrected().sd().cwiseQuotient(fitted_.sd());
+    return change.array().log().abs().maxCoeff() > kLargeResponse;
+  }
+
   void try_automatically(ShapeChoice shape, int iterations) {
-    const auto cured = [](const Warning& warning) { return about_shape(warning.kind); };
-    const bool curable = std::all_of(result_.warnings.begin(), result_.warnings.end(), cured);
-    if (result_.warnings.empty() || !curable) return;
     const int affordable = affordable_iterations(iterations);
     if (affordable >= kFewestIterations) try_shape(shape, affordable);
   }

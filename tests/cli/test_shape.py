@@ -1,5 +1,4 @@
 """Approximations of other shapes than the Gaussian: asked for, found by the default, and used by all that reads a fit."""
-import csv
 import math
 import random
 import unittest
@@ -25,7 +24,7 @@ class Shape(Case):
 
     def truth(self):
         """Mean and sd of the coefficient of b, by quadrature over it and the intercept."""
-        rows = list(csv.DictReader((self.folder / "data.csv").open()))
+        rows = self.rows("data.csv")
         a = [int(row["y"]) for row in rows if row["site"] == "a"]
         n, k, empty = len(a), sum(a), len(rows) - len(a)
 
