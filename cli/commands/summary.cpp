@@ -42,6 +42,8 @@ void print_head(const FitRecord& r) {
   fmt::print("ELBO      {} (standard error {})\n", r.elbo ? results::elbo_text(*r.elbo, 3) : "-",
              number(r.elbo_se));
   if (r.khat) fmt::print("k-hat     {:.2f}\n", *r.khat);
+  const std::string shape = r.details.value("shape", "gaussian");
+  if (shape != "gaussian") fmt::print("shape     {}\n", printable(shape));
   fmt::print("verdict   {}\n", !r.trusted.value_or(false) ? "not to be trusted, see the warnings"
                                : r.warnings.empty()       ? "trusted"
                                                           : "usable, see the warnings");

@@ -62,7 +62,8 @@ class ShapeRun {
     const Index m = model_.dimension();
     if (options_.shape == ShapeChoice::kSkewed) try_shape(ShapeChoice::kSkewed, kSkewedIterations);
     if (options_.shape == ShapeChoice::kFlow) try_shape(ShapeChoice::kFlow, kFlowIterations);
-    if (options_.shape != ShapeChoice::kAutomatic) return;
+    // A rank that was asked for is asked for with what it cannot show.
+    if (options_.shape != ShapeChoice::kAutomatic || options_.rank.value_or(m) < m) return;
     if (m <= kAutomaticSkewed && (in_doubt() || (result_.warnings.empty() && far_from_corrected())))
       try_automatically(ShapeChoice::kSkewed, kSkewedIterations);
     if (m <= kAutomaticFlow && in_doubt()) try_automatically(ShapeChoice::kFlow, kFlowIterations);
