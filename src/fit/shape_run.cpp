@@ -12,9 +12,10 @@ namespace magva {
 
 namespace {
 
-/// The largest m for which a shape is tried without being asked for.
+/// The largest m for which a skewed shape is tried without being asked for. Flows are not: the verdict looks
+/// along straight lines in the coordinates of their base, where they can follow the mass of a funnel and miss
+/// the tails that make its sds.
 constexpr Index kAutomaticSkewed = 200;
-constexpr Index kAutomaticFlow = 32;
 /// Iterations of each; fewer than the last are not worth it.
 constexpr int kSkewedIterations = 600;
 constexpr int kFlowIterations = 1500;
@@ -65,8 +66,7 @@ class ShapeRun {
     // A rank that was asked for is asked for with what it cannot show.
     if (options_.shape != ShapeChoice::kAutomatic || options_.rank.value_or(m) < m) return;
     if (m <= kAutomaticSkewed && (in_doubt() || (result_.warnings.empty() && far_from_corrected())))
-      try_automatically(ShapeChoice::kSkewed, kSkewedIterations);
-    if (m <= kAutomaticFlow && in_doubt()) try_automatically(ShapeChoice::kFlow, kFlowIterations);
+      try_what_is_affordable();
   }
 
  private:
@@ -84,22 +84,23 @@ class ShapeRun {
     return change.array().log().abs().maxCoeff() > kLargeResponse;
   }
 
-  void try_automatically(ShapeChoice shape, int iterations) {
-    const int affordable = affordable_iterations(iterations);
-    if (affordable >= kFewestIterations) try_shape(shape, affordable);
+  void try_what_is_affordable() {
+    const int iterations = affordable_iterations();
+    if (iterations >= kFewestIterations) try_shape(ShapeChoice::kSkewed, iterations);
   }
 
-  int affordable_iterations(int iterations) const {
-    if (expectations_ == Expectations::kExact) {
+  int affordable_iterations() const {
+    if (result_.expectations == Expectations::kExact) {
       const auto terms = static_cast<double>(model_.expectations()->terms());
-      return terms * static_cast<double>(model_.dimension()) <= kMostGradientProducts ? iterations : 0;
+      return terms * static_cast<double>(model_.dimension()) <= kMostGradientProducts ? kSkewedIterations : 0;
     }
-    const std::int64_t gradients = kGradientsOfGaussian * gradients_;
-    return static_cast<int>(std::min<std::int64_t>(iterations, gradients / (2 * ShapeFitOptions{}.pairs)));
+    const std::int64_t gradients = kGradientsOfGaussian * result_.gradient_evaluations;
+    return static_cast<int>(
+        std::min<std::int64_t>(kSkewedIterations, gradients / (2 * ShapeFitOptions{}.pairs)));
   }
 
   void try_shape(ShapeChoice shape, int iterations) {
-    if (result_.stopped != StopReason::kConverged || stopped_) return;
+    if (result_.stopped != StopReason::kConverged) return;
     Control control({.seconds = options_.time_limit - result_.seconds,
                      .evaluations = options_.evaluation_limit(model_.dimension())},
                     observers_, Phase::kShape);
@@ -116,7 +117,6 @@ class ShapeRun {
       result_.gradient_evaluations = gradients;
     } catch (const Stopped&) {  // the result is what it was
     }
-    stopped_ = control.stopped();
     result_.seconds = control.seconds();
   }
 
@@ -176,9 +176,6 @@ class ShapeRun {
   const std::vector<Observer>& observers_;
   FitResult& result_;
   const Gaussian fitted_;
-  const Expectations expectations_ = result_.expectations;
-  const std::int64_t gradients_ = result_.gradient_evaluations;
-  bool stopped_ = false;
 };
 
 }  // namespace
