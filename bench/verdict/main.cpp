@@ -19,8 +19,8 @@ constexpr std::array kKinds = {&bench::t_tails, &bench::funnel, &bench::two_mode
 
 /// The larger of the worst mean's, in posterior sds, and the worst sd's, as a share.
 double largest_error(const FitResult& fit, const bench::KnownPosterior& truth) {
-  const Vector shift = (fit.posterior.corrected().mean() - truth.mean).cwiseQuotient(truth.sd).cwiseAbs();
-  const Vector ratio = (fit.posterior.corrected().sd().cwiseQuotient(truth.sd).array() - 1).abs();
+  const Vector shift = (fit.posterior.best().mean() - truth.mean).cwiseQuotient(truth.sd).cwiseAbs();
+  const Vector ratio = (fit.posterior.best().sd().cwiseQuotient(truth.sd).array() - 1).abs();
   return std::max(shift.maxCoeff(), ratio.maxCoeff());
 }
 

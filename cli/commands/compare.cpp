@@ -80,12 +80,12 @@ struct Difference {
 };
 
 std::vector<Difference> differences(const StoredFit& a, const StoredFit& b) {
-  const Vector sd_a = a.posterior.corrected().sd();
-  const Vector sd_b = b.posterior.corrected().sd();
+  const Vector sd_a = a.posterior.best().sd();
+  const Vector sd_b = b.posterior.best().sd();
   std::vector<Difference> all;
   for (Index i = 0; i < a.posterior.dimension(); ++i)
     all.push_back({results::printable(a.names[static_cast<std::size_t>(i)]),
-                   (b.posterior.corrected().mean()(i) - a.posterior.corrected().mean()(i)) / sd_a(i),
+                   (b.posterior.best().mean()(i) - a.posterior.best().mean()(i)) / sd_a(i),
                    sd_b(i) / sd_a(i)});
   return all;
 }
@@ -143,8 +143,9 @@ int run_compare(const options::Values& values) {
   check_same_scale(a, b);
   const auto top = static_cast<std::size_t>(values.integer("top"));
   print_elbo(a, b);
-  fmt::print("KL(first || second)  {:.4g}\n", kl_divergence(a.posterior, b.posterior));
-  fmt::print("KL(second || first)  {:.4g}\n", kl_divergence(b.posterior, a.posterior));
+  const char* of = a.posterior.has_shape() || b.posterior.has_shape() ? " (of the fitted Gaussians)" : "";
+  fmt::print("KL(first || second)  {:.4g}{}\n", kl_divergence(a.posterior, b.posterior), of);
+  fmt::print("KL(second || first)  {:.4g}{}\n", kl_divergence(b.posterior, a.posterior), of);
   const auto all = differences(a, b);
   print_largest(all, top,
                 "largest differences of the mean:", [](const Difference& d) { return std::abs(d.mean); });

@@ -78,7 +78,7 @@ Matrix corrected_draws(const StoredFit& fit, const Values& values, Index count, 
     throw UsageError(
         "the draws of a fit with groups are chosen by importance weights already: leave out "
         "--correct");
-  return importance_corrected_draws(*source_of(fit, values).model, fit.posterior.corrected(), count, seed);
+  return importance_corrected_draws(*source_of(fit, values).model, fit.posterior.best(), count, seed);
 }
 
 }  // namespace magva::commands

@@ -33,8 +33,8 @@ bool wants_correction(const Values& values) { return values.flag("correct") || v
 Matrix draw_theta(const StoredFit& fit, const std::optional<source::ModelSource>& source,
                   const Values& values, std::uint64_t seed) {
   const Index count = values.integer("number");
-  if (!wants_correction(values)) return fit.posterior.corrected().draws(count, seed);
-  return importance_resample(*source->model, fit.posterior.corrected(), count, seed);
+  if (!wants_correction(values)) return fit.posterior.best().draws(count, seed);
+  return importance_resample(*source->model, fit.posterior.best(), count, seed);
 }
 
 void write(const Draws& draws, const StoredFit& fit, const Values& values, std::uint64_t seed) {
@@ -42,7 +42,9 @@ void write(const Draws& draws, const StoredFit& fit, const Values& values, std::
   if (format == "csv")
     return io::write_text(values.given("out") ? values.text("out") : "-",
                           [&](std::ostream& out) { results::write_csv(out, draws); });
-  const results::Origin origin{fit.record.model, seed, fit.record.family};
+  const std::string shape = fit.posterior.best().shape();
+  const results::Origin origin{fit.record.model, seed,
+                               fit.record.family + (shape == "gaussian" ? "" : ", " + shape)};
   if (format == "cmdstan-csv") {
     results::write_cmdstan_csv(values.text("out"), draws, origin);
     return;
@@ -73,7 +75,7 @@ int run_draws(const Values& values) {
   std::optional<source::ModelSource> source;
   if (densities || wants_correction(values)) source = source_of(fit, values);
   const Matrix theta = draw_theta(fit, source, values, seed);
-  const Draws draws = densities ? results::take_draws(*source, fit.posterior.corrected(), theta, seed)
+  const Draws draws = densities ? results::take_draws(*source, fit.posterior.best(), theta, seed)
                                 : results::take_draws(*reporter_of(fit, values), theta, seed);
   write(draws, fit, values, seed);
   return kOk;

@@ -115,9 +115,10 @@ FitRecord new_record(const Values& values, const source::ModelSource& source) {
 
 void say_result(const FitRecord& record, const Values& values) {
   const std::string folder = out_folder(values).string();
-  fmt::print("{}: ELBO {} (standard error {:.2g}), rank {}, {} iterations, {:.1f} s\n", record.stopped,
+  const std::string shape = record.details.value("shape", "gaussian");
+  fmt::print("{}: ELBO {} (standard error {:.2g}), {}rank {}, {} iterations, {:.1f} s\n", record.stopped,
              results::elbo_text(record.elbo.value_or(std::nan("")), 2), record.elbo_se.value_or(std::nan("")),
-             record.rank, record.iterations, record.seconds);
+             shape == "gaussian" ? "" : shape + ", ", record.rank, record.iterations, record.seconds);
   fmt::print("written to {}; see it with: magva summary {}\n", folder, folder);
 }
 
@@ -334,7 +335,8 @@ options::Command fit() {
       .name = "fit",
       .summary = "approximate a posterior by a Gaussian and write it to a folder",
       .description =
-          "Fits a Gaussian with low-rank plus diagonal covariance to a posterior: that of a regression "
+          "Fits a Gaussian with low-rank plus diagonal covariance, or where that is in doubt another shape, "
+          "to a posterior: that of a regression "
           "on the table in "
           "FILE, or of a Stan program with its --data. Writes fit.json, trace.csv, posterior.magva and "
           "model.json to the folder --out.\n"
@@ -359,6 +361,7 @@ options::Command fit() {
            {"the paper's Algorithm 1",
             "magva fit ionosphere.csv --response Class --rule adadelta --approximation grassmann --rank "
             "4 --out fit/"},
+           {"a posterior that is skewed", "magva fit trial.csv --response cured --shape skewed --out fit/"},
            {"a Stan program", "magva fit schools.stan --data schools.json --out fit/"},
            {"go on after an interruption", "magva fit --resume --out fit/"}},
       .run = [](const Values& values) {

@@ -206,6 +206,13 @@ std::vector<OptionSpec> fitting_options() {
                            kAlgorithm1Rank),
        .check = options::one_of({"auto"}, options::integer_between(0, 1'000'000)),
        .choices = {"auto"}},
+      choice(
+          "shape", to_string(kFit.shape),
+          "the shape of the approximation: a Gaussian, a Gaussian with skewed and longer or shorter-tailed "
+          "margins, or a Sylvester flow; auto tries skewed where the Gaussian is in doubt and keeps what "
+          "gains",
+          {"auto", "gaussian", "skewed", "flow"}),
+      integer("layers", standard(std::int64_t{kFit.layers}), "the layers of a flow", 1, 1000),
       choice("rule", "",
              "run Algorithm 1 of the paper with this update rule instead of the default optimiser",
              {"basic", "momentum", "rmsprop", "adadelta", "rmsprop-guarded", "adadelta-guarded",

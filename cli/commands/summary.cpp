@@ -43,6 +43,8 @@ void print_head(const FitRecord& r) {
   fmt::print("ELBO      {} (standard error {})\n", r.elbo ? results::elbo_text(*r.elbo, 3) : "-",
              number(r.elbo_se));
   if (r.khat) fmt::print("k-hat     {:.2f}\n", *r.khat);
+  const std::string shape = r.details.value("shape", "gaussian");
+  if (shape != "gaussian") fmt::print("shape     {}\n", printable(shape));
   fmt::print("verdict   {}\n", !r.trusted.value_or(false) ? "not to be trusted, see the warnings"
                                : r.warnings.empty()       ? "trusted"
                                                           : "usable, see the warnings");
@@ -160,7 +162,7 @@ std::vector<ParameterSummary> parameters_of(const FitRecord& record, const optio
   if (values.flag("correct")) return corrected_parameters(values);
   if (!values.given("level")) return record.parameters;
   const results::StoredFit fit = results::load_fit(values.arguments.at(0));
-  return results::summarise(*make_reporter(fit), fit.posterior.corrected(), 1, values.number("level"))
+  return results::summarise(*make_reporter(fit), fit.posterior.best(), 1, values.number("level"))
       .parameters;
 }
 

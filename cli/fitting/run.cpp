@@ -98,7 +98,7 @@ void check_contradictions(const options::Values& values, std::vector<std::string
     found.push_back(
         fmt::format("--rank has no meaning with --approximation {}: leave one of them out", form));
   if (!values.given("rule")) return;
-  for (const char* option : {"starts", "evaluations"})
+  for (const char* option : {"starts", "evaluations", "shape", "layers"})
     if (values.given(option))
       found.push_back(fmt::format(
           "--{} is of the default optimiser and has no meaning with --rule: leave one of them out", option));
@@ -116,6 +116,8 @@ FitOptions fit_options(const options::Values& values, Index dimension) {
   if (values.given("iterations")) options.max_iterations = values.integer("iterations");
   if (values.given("evaluations")) options.max_evaluations = values.integer("evaluations");
   options.starts = static_cast<int>(values.integer("starts"));
+  options.shape = parse_shape(values.text("shape"));
+  options.layers = static_cast<int>(values.integer("layers"));
   if (values.given("rule")) options.algorithm1 = algorithm1_options(values);
   return options;
 }

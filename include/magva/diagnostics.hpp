@@ -39,9 +39,9 @@ double pareto_khat(ConstVectorRef log_weights);
 std::string describe_khat(double khat);
 
 /// `count` distinct draws out of a larger pool, with probabilities from Pareto smoothed weights: nearer to
-/// the posterior than the Gaussian's own. Throws DataError where k-hat is above .7, or where distinct draws
-/// cannot have these weights.
-Matrix importance_resample(const Model& model, const Gaussian& q, Index count, std::uint64_t seed,
+/// the posterior than q's own. Throws DataError where k-hat is above .7, or where distinct draws cannot have
+/// these weights.
+Matrix importance_resample(const Model& model, const Posterior& q, Index count, std::uint64_t seed,
                            int threads = 0);
 
 enum class TailKind {

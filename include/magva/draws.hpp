@@ -23,7 +23,7 @@ struct Draws {
 /// What the reporter says of draws of theta, one column per draw.
 Draws take_draws(const source::Reporter& reporter, const Matrix& theta, std::uint64_t seed);
 /// The same with log densities, for which the model is evaluated.
-Draws take_draws(const source::ModelSource& source, const Gaussian& posterior, const Matrix& theta,
+Draws take_draws(const source::ModelSource& source, const Posterior& posterior, const Matrix& theta,
                  std::uint64_t seed);
 
 /// Where draws come from, for the head of a file.

@@ -1,12 +1,13 @@
 #pragma once
-// Fitting a Gaussian to a posterior: options, what observers see, the result, and the one function that does
-// it.
+// Fitting an approximation to a posterior: options, what observers see, the result, and the one function that
+// does it.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "magva/algorithm1.hpp"
@@ -46,6 +47,17 @@ enum class Expectations {
   kExact,  ///< only of results: options ask for kAutomatic
 };
 
+/// Which shapes an approximation may have.
+enum class ShapeChoice {
+  kAutomatic,  ///< the Gaussian; another one where that is in doubt, and where it gains
+  kGaussian,
+  kSkewed,  ///< sinh-arcsinh transforms of a Gaussian
+  kFlow,    ///< Sylvester flows
+};
+const char* to_string(ShapeChoice choice);
+/// By the names that `to_string` gives; UsageError for any other.
+ShapeChoice parse_shape(std::string_view name);
+
 struct FitOptions {
   /// Factors; unset: as many as pay, up to full rank where m is small (4 for Algorithm 1). m or more is full
   /// rank.
@@ -62,6 +74,9 @@ struct FitOptions {
   int starts = 4;                 ///< mode searches of the default: from `init` and from random points
   Index diagnostic_draws = 4000;  ///< fresh draws for ELBO and k-hat; a fit without draws needs fewer
   Expectations expectations = Expectations::kAutomatic;  ///< of the default
+  /// Of the default on all rows. A shape that gains no more than the noise of its ELBO is dropped.
+  ShapeChoice shape = ShapeChoice::kAutomatic;
+  int layers = 4;  ///< of a flow
 
   std::optional<Algorithm1Options> algorithm1;  ///< fit by the paper's Algorithm 1 instead of the default
   MinibatchFitOptions minibatch;                ///< of the default, where the model is a Minibatch
@@ -87,6 +102,7 @@ enum class Phase {
   kPasses,        ///< over all rows
   kIterations,    ///< of Algorithm 1
   kAssessment,    ///< of the result
+  kShape,         ///< a posterior of another shape than the Gaussian's
 };
 const char* to_string(Phase phase);
 
@@ -142,8 +158,18 @@ struct StartReport {
   double elbo;  ///< of its Gaussian after a short refinement; NaN where it led to the same mode as another
 };
 
+/// One shape that was tried, the Gaussian first.
+struct ShapeReport {
+  std::string shape;
+  double elbo;
+  double elbo_se;
+  bool trusted;
+  std::size_t doubts;  ///< parameters in doubt
+  bool kept;           ///< the result has this shape
+};
+
 struct FitResult {
-  Gaussian posterior;                  ///< of theta; posterior.corrected() has the better sds
+  Gaussian posterior;                  ///< of theta; posterior.best() is the nearest to the posterior
   std::optional<FamilyKind> manifold;  ///< on which Algorithm 1 ran; unset where something else was run
   StopReason stopped;
   std::string stop_detail;  ///< why, in a sentence
@@ -160,6 +186,7 @@ struct FitResult {
   std::int64_t rejected_draws;                       ///< draws whose log density or gradient was not finite
   double seconds;                                    ///< all of it, assessment included
   Expectations expectations = Expectations::kDraws;  ///< kExact: the ELBO is exact, and its standard error 0
+  std::vector<ShapeReport> shapes = {};              ///< empty where none but the Gaussian was tried
 };
 
 /// Fits by the default, which needs no settings; by Algorithm 1 where options.algorithm1 is set; on

@@ -62,7 +62,7 @@ class Trace {
 struct ParameterSummary {
   std::string name;
   double mean, sd, q05, q50, q95;
-  double sd_gaussian = std::numeric_limits<double>::quiet_NaN();  ///< without the correction, if there is one
+  double sd_gaussian = std::numeric_limits<double>::quiet_NaN();  ///< of the fitted Gaussian itself
 };
 
 /// fit.json.
@@ -96,8 +96,8 @@ struct FitRecord {
 
 /// Of a fit that is about to run.
 FitRecord begin_record(const source::ModelSource& source);
-/// How it ended, with the parameters on the user's scale, by the posterior's correction: coordinates of theta
-/// have exact Gaussian marginals, everything else is summarised from draws with this seed.
+/// How it ended, with the parameters on the user's scale, by the best posterior: coordinates of a Gaussian
+/// theta have exact marginals, everything else is summarised from draws with this seed.
 void complete_record(FitRecord& record, const source::ModelSource& source, const FitResult& result,
                      std::uint64_t seed);
 

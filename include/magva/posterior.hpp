@@ -1,5 +1,6 @@
 #pragma once
-// The Gaussian that comes out of a fit: mean, sds, covariances, draws, log density, divergences, files.
+// What comes out of a fit: a Gaussian, and what is nearer to the posterior where the fit has found it; means,
+// sds, quantiles, draws, log densities, divergences, files.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -18,6 +19,34 @@ class ChecksummedReader;
 class ChecksummedWriter;
 }  // namespace io
 
+/// An approximation of a posterior, whatever its shape.
+class Posterior {
+ public:
+  virtual ~Posterior() = default;
+
+  /// "gaussian", "skewed" or "flow".
+  virtual const char* shape() const = 0;
+  virtual Index dimension() const = 0;
+  virtual const Vector& mean() const = 0;
+  virtual Vector sd() const = 0;
+  virtual Vector covariance_row(Index i) const = 0;
+  /// Of the marginals, one row per coordinate, one column per probability, each between 0 and 1.
+  virtual Matrix quantiles(ConstVectorRef probabilities) const = 0;
+  /// One column per draw; draw j of a seed is the same whatever the number asked for.
+  virtual Matrix draws(Index count, std::uint64_t seed, std::uint32_t first = 0) const = 0;
+  /// Twice `pairs` columns, of which k and k + pairs come from a Gaussian's draw and its mirror image.
+  virtual Matrix antithetic_draws(Index pairs, std::uint64_t seed) const = 0;
+  /// Normalised log densities of the columns of theta.
+  virtual Vector log_density(ConstMatrixRef theta) const = 0;
+
+ protected:
+  Posterior() = default;
+  Posterior(const Posterior&) = default;
+  Posterior(Posterior&&) = default;
+  Posterior& operator=(const Posterior&) = default;
+  Posterior& operator=(Posterior&&) = default;
+};
+
 /// What a Gaussian's covariance is: diagonal, low rank plus diagonal, or any.
 enum class GaussianKind { kMeanField, kLowRank, kFullRank };
 const char* to_string(GaussianKind kind);
@@ -27,49 +56,57 @@ const char* to_string(GaussianKind kind);
 /// The low-rank form is canonical: the columns of W are orthogonal, by decreasing length, and the entry of
 /// largest magnitude in each is positive; so two runs can be compared. All is done by Woodbury: nothing of
 /// size m x m.
-class Gaussian {
+class Gaussian final : public Posterior {
  public:
   /// Any W; it is brought into canonical form.
   static Gaussian low_rank(Vector mean, Matrix factors, Vector residual_sd);
   /// A lower triangular L with non-zero diagonal.
   static Gaussian dense(Vector mean, Matrix cholesky);
 
-  Index dimension() const { return mean_.size(); }
+  const char* shape() const override { return "gaussian"; }
+  Index dimension() const override { return mean_.size(); }
   bool is_dense() const { return dense_; }
   GaussianKind kind() const;
   /// Columns of W; 0 for mean-field; m for a dense Gaussian.
   Index rank() const { return factors_.cols(); }
 
-  const Vector& mean() const { return mean_; }
+  const Vector& mean() const override { return mean_; }
   const Matrix& factors() const { return factors_; }       ///< W, or L where dense
   const Vector& residual_sd() const { return residual_; }  ///< empty where dense
-  Vector sd() const;
-  Vector covariance_row(Index i) const;
+  Vector sd() const override;
+  Vector covariance_row(Index i) const override;
   double covariance(Index i, Index j) const;
   double correlation(Index i, Index j) const;
   double log_determinant() const;  ///< log |Sigma|
   /// Share of the total variance, trace(Sigma), of each factor.
   Vector factor_shares() const;
 
-  /// One column per draw; draw j of a seed is the same whatever the number asked for.
-  Matrix draws(Index count, std::uint64_t seed, std::uint32_t first = 0) const;
-  /// Normalised log densities of the columns of theta.
-  Vector log_density(ConstMatrixRef theta) const;
+  Matrix quantiles(ConstVectorRef probabilities) const override;
+  Matrix draws(Index count, std::uint64_t seed, std::uint32_t first = 0) const override;
+  Matrix antithetic_draws(Index pairs, std::uint64_t seed) const override;
+  Vector log_density(ConstMatrixRef theta) const override;
   /// Sigma^-1 V.
   Matrix solve(ConstMatrixRef v) const;
   /// The diagonal of Sigma^-1.
   Vector precision_diagonal() const;
 
+  /// The nearest to the posterior of what the fit has found, which summaries, intervals and predictions are
+  /// about: of another shape, or the Gaussian corrected by linear response, or this one.
+  const Posterior& best() const { return shaped_ ? *shaped_ : corrected(); }
+  bool has_shape() const { return shaped_ != nullptr; }
+  /// This Gaussian with a posterior of another shape, of its dimension.
+  Gaussian with_shape(std::shared_ptr<const Posterior> shaped) const;
+
   /// A Gaussian nearer to the posterior than the fitted one, by linear response: its sds are right where the
-  /// fitted one's are too small, and summaries, intervals and predictions are about it. This Gaussian itself
-  /// if there is none.
+  /// fitted one's are too small. This Gaussian itself if there is none.
   const Gaussian& corrected() const { return corrected_ ? *corrected_ : *this; }
   bool has_correction() const { return corrected_ != nullptr; }
   /// This Gaussian with that correction, which must have none of its own.
   Gaussian with_correction(Gaussian corrected) const;
   Gaussian without_correction() const;
 
-  /// theta = centre + scale o phi, where this is the distribution of phi.
+  /// theta = centre + scale o phi, where this is the distribution of phi; without a posterior of another
+  /// shape.
   Gaussian transformed(ConstVectorRef centre, ConstVectorRef scale) const;
 
   void save(const std::filesystem::path& path, const std::vector<std::string>& names) const;
@@ -87,6 +124,7 @@ class Gaussian {
   Vector residual_;
   std::shared_ptr<const Capacitance> capacitance_;  ///< of a low-rank covariance
   std::shared_ptr<const Gaussian> corrected_;       ///< null: none
+  std::shared_ptr<const Posterior> shaped_;         ///< null: none
   double log_det_ = 0;
 };
 

@@ -28,7 +28,8 @@ class Fit:
     """A Gaussian approximation of a posterior, what it says about the parameters, and how far to trust it.
 
     Parameters are on the user's scale: the coefficients of a regression, the constrained parameters of a Stan, PyMC or NumPyro model.
-    The approximation itself is a Gaussian on the unconstrained scale of ``theta``; the names that begin with ``theta`` are about that.
+    The approximation itself, a Gaussian or another :attr:`shape`, is on the unconstrained scale of ``theta``; the names that begin with
+    ``theta`` are about that.
     """
 
     def __init__(self, handle: _core.Fit, structure: Structure | None = None) -> None:
@@ -79,7 +80,7 @@ class Fit:
         return [tuple(column) for column in columns]
 
     def quantiles(self, probabilities: Iterable[float] = (0.05, 0.5, 0.95), *, number: int = 4000, seed: int = 1) -> pd.DataFrame:
-        """Quantiles of every parameter: exact if it is linear in theta, otherwise from ``number`` draws."""
+        """Quantiles of every parameter: exact if it is linear in a Gaussian theta, otherwise from ``number`` draws."""
         import pandas as pd
 
         wanted = [float(p) for p in probabilities]
@@ -87,7 +88,8 @@ class Fit:
             raise ValueError(f"the probabilities are {wanted} and must be between 0 and 1")
         z = np.array([_normal_quantile(p) for p in wanted])
         values = self.mean[:, None] + self.sd[:, None] * z
-        from_draws = [i for i, linear in enumerate(self._handle.quantity_is_linear) if not linear]
+        gaussian = self.shape == "gaussian"
+        from_draws = [i for i, linear in enumerate(self._handle.quantity_is_linear) if not (linear and gaussian)]
         if from_draws:
             values[from_draws] = np.nanquantile(self._quantity_draws(number, seed)[:, from_draws], wanted, axis=0).T
         return pd.DataFrame(values, index=self._handle.quantity_names, columns=[f"{100 * p:g}%" for p in wanted])
@@ -126,7 +128,12 @@ class Fit:
         theta = self.theta_draws(number, seed=seed, correct=correct)
         return np.asarray(self._handle.report(theta.T, seed)).T
 
-    # The Gaussian.
+    # The approximation.
+
+    @property
+    def shape(self) -> str:
+        """The shape of the approximation: ``"gaussian"``, ``"skewed"`` or ``"flow"``."""
+        return self._handle.posterior.best.shape
 
     @property
     def theta_names(self) -> list[str]:
@@ -136,12 +143,12 @@ class Fit:
     @property
     def theta_mean(self) -> Array:
         """The mean of theta."""
-        return self._handle.posterior.corrected.mean()
+        return self._handle.posterior.best.mean()
 
     @property
     def theta_sd(self) -> Array:
-        """The standard deviations of theta: by linear response if it was computed, else the Gaussian's."""
-        return self._handle.posterior.corrected.sd()
+        """The standard deviations of theta: of the fitted shape if it is no Gaussian, by linear response if it was computed, else the Gaussian's."""
+        return self._handle.posterior.best.sd()
 
     def theta_draws(self, number: int = 1000, *, seed: int = 1, correct: bool = False, resample: bool = False) -> Array:
         """Draws of theta, one row each; ``correct`` as for :meth:`draws`."""
@@ -149,7 +156,7 @@ class Fit:
             raise ValueError(f"number is {number} and must be at least 1")
         if correct or resample:
             return self._handle.resample(number, seed).T
-        return self._handle.posterior.corrected.draws(number, seed, 0).T
+        return self._handle.posterior.best.draws(number, seed, 0).T
 
     def _coordinate(self, name: int | str) -> int:
         names = self.theta_names
@@ -164,12 +171,12 @@ class Fit:
 
     def covariance_row(self, name: int | str) -> Array:
         """The covariances of one coordinate of theta, by name or index, with all."""
-        return self._handle.posterior.corrected.covariance_row(self._coordinate(name))
+        return self._handle.posterior.best.covariance_row(self._coordinate(name))
 
     def covariance(self, names: Iterable[int | str] | None = None) -> Array:
         """The covariance matrix of these coordinates of theta, or of all."""
         index = range(len(self.theta_names)) if names is None else [self._coordinate(name) for name in names]
-        return np.array([self._handle.posterior.corrected.covariance_row(i)[list(index)] for i in index])
+        return np.array([self._handle.posterior.best.covariance_row(i)[list(index)] for i in index])
 
     def correlation(self, names: Iterable[int | str] | None = None) -> Array:
         """The correlation matrix of these coordinates of theta, or of all."""
@@ -199,7 +206,7 @@ class Fit:
 
     def log_density(self, theta: Any) -> Array:
         """The normalised log density of the distribution of the draws at points theta (S, m), or at one."""
-        return self._at_points(theta, self._handle.posterior.corrected.log_density)
+        return self._at_points(theta, self._handle.posterior.best.log_density)
 
     def model_log_density(self, theta: Any) -> Array:
         """The model's log density, unnormalised, at points theta (S, m), or at one."""

@@ -38,6 +38,8 @@ class FittingOptions(TypedDict, total=False):
 
     approximation: str
     rank: int | str
+    shape: str
+    layers: int
     rule: str
     iterations: int
     draws: int

@@ -180,13 +180,13 @@ void bind_fit(nb::module_& module) {
       .def(
           "resample",
           [](const Fit& self, Index count, std::uint64_t seed) {
-            return importance_resample(*self.source().model, self.posterior().corrected(), count, seed);
+            return importance_resample(*self.source().model, self.posterior().best(), count, seed);
           },
           nb::arg("count"), nb::arg("seed"), nb::call_guard<nb::gil_scoped_release>())
       .def(
           "corrected_draws",
           [](const Fit& self, Index count, std::uint64_t seed) {
-            return importance_corrected_draws(*self.source().model, self.posterior().corrected(), count,
+            return importance_corrected_draws(*self.source().model, self.posterior().best(), count,
                                               seed);
           },
           nb::arg("count"), nb::arg("seed"), nb::call_guard<nb::gil_scoped_release>());

@@ -147,9 +147,7 @@ std::optional<Reweighted> reweight_quantities(Evaluator& evaluator, const Gaussi
   const Index draws =
       std::clamp(kMostQuantityNumbers / std::max<Index>(1, count), kFewestQuantityDraws, kMostQuantityDraws);
   const Matrix theta = q.draws(draws, seed);
-  Vector log_density(draws);
-  Matrix gradient(q.dimension(), draws);
-  evaluator.evaluate(theta, log_density, gradient);
+  const Vector log_density = evaluator.evaluate_values(theta);
   const Vector log_weights = log_density - q.log_density(theta);
   if (!log_weights.array().isFinite().any()) return std::nullopt;
   return most_reweighted(quantities.names, quantities.at(theta),

@@ -45,9 +45,7 @@ Vector log_mixture(const Gaussian& q, const Vector& log_gaussian) {
 std::optional<std::vector<MarginalError>> heavy_tailed_errors(Evaluator& evaluator, const Gaussian& q,
                                                               std::uint64_t seed) {
   const Matrix theta = far_reaching_draws(q, seed);
-  Vector log_density(theta.cols());
-  Matrix gradient(theta.rows(), theta.cols());
-  evaluator.evaluate(theta, log_density, gradient);
+  const Vector log_density = evaluator.evaluate_values(theta);
   const Vector log_weights = log_density - log_mixture(q, q.log_density(theta));
   const double largest = log_weights.maxCoeff();
   if (!std::isfinite(largest)) return std::nullopt;

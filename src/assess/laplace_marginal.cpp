@@ -87,9 +87,7 @@ bool take_best_length(Evaluator& evaluator, const Conditional& given, double z, 
                       const Vector& step, Vector& v) {
   Matrix theta(given.basis.rows(), kStepLengths);
   for (int k = 0; k < kStepLengths; ++k) theta.col(k) = given.at(z, v + std::ldexp(1., -k) * step);
-  Vector log_density(kStepLengths);
-  Matrix gradient(theta.rows(), kStepLengths);
-  evaluator.evaluate(theta, log_density, gradient);
+  const Vector log_density = evaluator.evaluate_values(theta);
   Index best = 0;
   if (!(log_density.maxCoeff(&best) > value)) return false;
   v += std::ldexp(1., -static_cast<int>(best)) * step;
@@ -150,9 +148,7 @@ class MarginalWalk {
     theta.leftCols(pairs) = around;
     theta.rightCols(pairs) = -around;
     theta.colwise() += given_.at(z, mode);
-    Vector log_density(2 * pairs);
-    Matrix gradient(theta.rows(), 2 * pairs);
-    evaluator_.evaluate(theta, log_density, gradient);
+    const Vector log_density = evaluator_.evaluate_values(theta);
     const Vector fall = .5 * noise_.colwise().squaredNorm().transpose().replicate(2, 1);
     const Vector weights = (log_density - Vector::Constant(2 * pairs, value) + fall).array().exp();
     const double sum = weights.sum();

@@ -99,9 +99,7 @@ std::optional<MarginalError> sample_marginal(Evaluator& evaluator, const Gaussia
     theta.col(s) += (to - z(s)) * direction;
     z(s) = to;
   }
-  Vector log_density(kSampleDraws);
-  Matrix gradient(theta.rows(), theta.cols());
-  evaluator.evaluate(theta, log_density, gradient);
+  const Vector log_density = evaluator.evaluate_values(theta);
   Vector log_weights = log_density - q.log_density(theta);
   for (Index s = 0; s < kSampleDraws; ++s) {
     const double normal = standard_normal(z(s));

@@ -40,29 +40,27 @@ bool nearly_equal(const Vector& log_weights) {
 }
 
 /// Of so many draws, and ten times as many in it; throws where the weights are of no use.
-WeightedPool weighted_pool(const Model& model, const Gaussian& q, Index count, std::uint64_t seed,
+WeightedPool weighted_pool(const Model& model, const Posterior& q, Index count, std::uint64_t seed,
                            int threads) {
   Evaluator evaluator(model, choose_threads(threads, model));
   const Index pool = kPoolDraws * count;
   Matrix theta = q.draws(pool, seed);
-  Vector log_density(pool);
-  Matrix gradient(q.dimension(), pool);
-  evaluator.evaluate(theta, log_density, gradient);
+  const Vector log_density = evaluator.evaluate_values(theta);
   const Vector log_weights = log_density - q.log_density(theta);
   if (!log_weights.array().isFinite().any())
     throw DataError("the draws cannot be corrected: the log density is finite at none of them");
   SmoothedWeights weights = smooth_weights(log_weights);
   if (!(weights.khat <= kDoubtfulKhat) && !nearly_equal(log_weights))
-    throw DataError(
-        fmt::format("the draws cannot be corrected: k-hat is {:.2f}, above {}, so that the importance "
-                    "weights rest on a few draws; use the draws as they are, a richer model or rank, or MCMC",
-                    weights.khat, kDoubtfulKhat));
+    throw DataError(fmt::format(
+        "the draws cannot be corrected: k-hat is {:.2f}, above {}, so that the importance "
+        "weights rest on a few draws; use the draws as they are, a richer model, rank or shape, or MCMC",
+        weights.khat, kDoubtfulKhat));
   return {std::move(theta), std::move(weights.log_weights)};
 }
 
 }  // namespace
 
-Matrix importance_corrected_draws(const Model& model, const Gaussian& q, Index count, std::uint64_t seed,
+Matrix importance_corrected_draws(const Model& model, const Posterior& q, Index count, std::uint64_t seed,
                                   int threads) {
   const WeightedPool pool = weighted_pool(model, q, count, seed, threads);
   Matrix out(q.dimension(), count);
@@ -79,7 +77,7 @@ Matrix importance_corrected_draws(const Model& model, const Gaussian& q, Index c
   return out;
 }
 
-Matrix importance_resample(const Model& model, const Gaussian& q, Index count, std::uint64_t seed,
+Matrix importance_resample(const Model& model, const Posterior& q, Index count, std::uint64_t seed,
                            int threads) {
   const auto [theta, log_weights] = weighted_pool(model, q, count, seed, threads);
   const Index pool = theta.cols();

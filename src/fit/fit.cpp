@@ -32,6 +32,8 @@ const char* to_string(Phase phase) {
       return "iterations";
     case Phase::kAssessment:
       return "assessment";
+    case Phase::kShape:
+      return "fit of another shape";
   }
   return "unknown";
 }
@@ -52,6 +54,38 @@ const char* to_string(StopReason reason) {
   return "unknown";
 }
 
+const char* to_string(ShapeChoice choice) {
+  switch (choice) {
+    case ShapeChoice::kAutomatic:
+      return "auto";
+    case ShapeChoice::kGaussian:
+      return "gaussian";
+    case ShapeChoice::kSkewed:
+      return "skewed";
+    case ShapeChoice::kFlow:
+      return "flow";
+  }
+  return "unknown";
+}
+
+ShapeChoice parse_shape(std::string_view name) {
+  for (const auto choice :
+       {ShapeChoice::kAutomatic, ShapeChoice::kGaussian, ShapeChoice::kSkewed, ShapeChoice::kFlow})
+    if (name == to_string(choice)) return choice;
+  throw UsageError(fmt::format("shape is '{}' and must be auto, gaussian, skewed or flow", name));
+}
+
+namespace {
+
+/// Dense matrices of this size are what shapes other than the Gaussian work with.
+constexpr Index kMostShapedParameters = 500;
+
+bool asks_for_shape(const FitOptions& options) {
+  return options.shape == ShapeChoice::kSkewed || options.shape == ShapeChoice::kFlow;
+}
+
+}  // namespace
+
 std::vector<std::string> FitOptions::validate(Index dimension) const {
   std::vector<std::string> found;
   const auto require = [&](bool fine, const char* field, auto value, std::string_view rule) {
@@ -67,6 +101,11 @@ std::vector<std::string> FitOptions::validate(Index dimension) const {
   require(minibatch.draws >= 2 && minibatch.draws % 2 == 0, "minibatch.draws", minibatch.draws,
           "even and at least 2");
   require(time_limit > 0, "time_limit", time_limit, "positive");
+  require(layers >= 1 && layers <= 1000, "layers", layers, "between 1 and 1000");
+  if (asks_for_shape(*this))
+    require(!algorithm1 && dimension <= kMostShapedParameters, "shape", to_string(shape),
+            fmt::format("auto or gaussian with Algorithm 1, and with more than {} parameters",
+                        kMostShapedParameters));
   if (checkpoint) {
     require(checkpoint->every > 0, "checkpoint.every", checkpoint->every, "positive");
     if (checkpoint->path.empty()) found.emplace_back("checkpoint.path is empty and must name a file");
@@ -107,8 +146,16 @@ FitResult fit(const Model& model, const FitOptions& options, const std::vector<O
   const auto* minibatch = dynamic_cast<const Minibatch*>(&model);
   const Model& full = minibatch != nullptr ? minibatch->full() : model;
   if (options.algorithm1) return run_algorithm1(model, full, options, observers);
-  if (minibatch != nullptr && minibatch->batches() > 1) return run_minibatch(*minibatch, options, observers);
-  return run_default(full, options, observers);
+  if (minibatch != nullptr && minibatch->batches() > 1) {
+    if (asks_for_shape(options))
+      throw UsageError(
+          fmt::format("shape is {}, which is fitted on all rows: leave it out, or fit without minibatches",
+                      to_string(options.shape)));
+    return run_minibatch(*minibatch, options, observers);
+  }
+  FitResult result = run_default(full, options, observers);
+  try_shapes(full, options, observers, result);
+  return result;
 }
 
 }  // namespace magva

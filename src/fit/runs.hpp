@@ -20,6 +20,11 @@ FitResult run_algorithm1(const Model& model, const Model& full, const FitOptions
 FitResult run_minibatch(const Minibatch& model, const FitOptions& options,
                         const std::vector<Observer>& observers);
 
+/// Fits the shapes that the options, or doubts about the Gaussian, ask for; the best one becomes the
+/// result's.
+void try_shapes(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
+                FitResult& result);
+
 /// What 'converged' promises: within this many nats of the family's best.
 double promised_nats(Index dimension);
 

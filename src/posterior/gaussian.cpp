@@ -6,6 +6,7 @@
 #include "core/noise.hpp"
 #include "magva/error.hpp"
 #include "magva/posterior.hpp"
+#include "posterior/normal_quantile.hpp"
 
 namespace magva {
 
@@ -137,6 +138,18 @@ Matrix Gaussian::draws(Index count, std::uint64_t seed, std::uint32_t first) con
   return out;
 }
 
+Matrix Gaussian::antithetic_draws(Index pairs, std::uint64_t seed) const {
+  Matrix theta(dimension(), 2 * pairs);
+  theta.leftCols(pairs) = draws(pairs, seed);
+  theta.rightCols(pairs) = (-theta.leftCols(pairs)).colwise() + 2 * mean_;
+  return theta;
+}
+
+Matrix Gaussian::quantiles(ConstVectorRef probabilities) const {
+  const Vector z = probabilities.unaryExpr([](double p) { return normal_quantile(p); });
+  return (sd() * z.transpose()).colwise() + mean_;
+}
+
 Matrix Gaussian::solve(ConstMatrixRef v) const {
   if (dense_) {
     Matrix out = factors_.triangularView<Eigen::Lower>().solve(v);
@@ -173,6 +186,14 @@ Gaussian Gaussian::with_correction(Gaussian corrected) const {
     throw UsageError("a correction has the dimension of its Gaussian, and no correction of its own");
   Gaussian out = *this;
   out.corrected_ = std::make_shared<const Gaussian>(std::move(corrected));
+  return out;
+}
+
+Gaussian Gaussian::with_shape(std::shared_ptr<const Posterior> shaped) const {
+  if (!shaped || shaped->dimension() != dimension())
+    throw UsageError("a posterior of another shape has the dimension of its Gaussian");
+  Gaussian out = *this;
+  out.shaped_ = std::move(shaped);
   return out;
 }
 

@@ -1,6 +1,23 @@
 #include "posterior/save.hpp"
 
+#include "magva/error.hpp"
+#include "shape/shaped_gaussian.hpp"
+
 namespace magva {
+
+namespace {
+
+/// What follows the Gaussian and its names, added up.
+constexpr std::int64_t kHasCorrection = 1;
+constexpr std::int64_t kHasShape = 2;
+
+const ShapedGaussian& shaped_part(const Gaussian& gaussian) {
+  const auto* shaped = dynamic_cast<const ShapedGaussian*>(&gaussian.best());
+  if (shaped == nullptr) throw UsageError("a posterior of a shape of your own cannot be saved");
+  return *shaped;
+}
+
+}  // namespace
 
 void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
   out.integer(gaussian.dense_ ? 1 : 0);
@@ -25,12 +42,14 @@ Gaussian read_gaussian(io::ChecksummedReader& in) {
 }
 
 void Gaussian::save(const std::filesystem::path& path, const std::vector<std::string>& names) const {
+  const ShapedGaussian* shaped = has_shape() ? &shaped_part(*this) : nullptr;
   io::ChecksummedWriter out(path, kPosteriorKind, kPosteriorVersion);
   write_gaussian(out, *this);
   out.integer(static_cast<std::int64_t>(names.size()));
   for (const auto& name : names) out.text(name);
-  out.integer(has_correction() ? 1 : 0);
+  out.integer((has_correction() ? kHasCorrection : 0) + (has_shape() ? kHasShape : 0));
   if (has_correction()) write_gaussian(out, corrected());
+  if (shaped != nullptr) shaped->write(out);
   out.commit();
 }
 
@@ -43,11 +62,16 @@ SavedPosterior read_posterior(io::ChecksummedReader& in) {
   Gaussian gaussian = read_gaussian(in);
   std::vector<std::string> names;
   for (std::size_t left = in.count(); left > 0; --left) names.push_back(in.text());
-  if (in.integer() == 1) {
+  const std::int64_t parts = in.integer();
+  if (parts < 0 || parts > kHasCorrection + kHasShape)
+    in.fail("it has parts that this program does not know");
+  if ((parts & kHasCorrection) != 0) {
     Gaussian corrected = read_gaussian(in);
     if (corrected.dimension() != gaussian.dimension()) in.fail("its parts do not fit each other");
     gaussian = gaussian.with_correction(std::move(corrected));
   }
+  if ((parts & kHasShape) != 0)
+    gaussian = gaussian.with_shape(ShapedGaussian::read(in, gaussian.dimension()));
   in.finish();
   if (names.size() != static_cast<std::size_t>(gaussian.dimension()))
     in.fail("its parts do not fit each other");

@@ -27,7 +27,7 @@ std::optional<CheckInput> table_check_input(const source::ModelSpec& spec,
   input.family = family_of(spec, rows->response);
   if (!input.family) return std::nullopt;
   const auto model = std::make_shared<const Regression>(source::model_without_data(spec));
-  const auto theta = std::make_shared<const Matrix>(posterior.corrected().draws(options.draws, options.seed));
+  const auto theta = std::make_shared<const Matrix>(posterior.best().draws(options.draws, options.seed));
   input.rows = {rows->response.data(), nullptr, nullptr, rows->response.size()};
   input.predictor = [model, theta, rows](Index first, MatrixRef eta) {
     eta = linear_predictor(*model, rows_from(rows->design, first, eta.rows()), *theta);
@@ -59,7 +59,7 @@ std::optional<CheckInput> check_input(const source::ModelSource& source, const G
                              : table_check_input(*spec, source.rows, posterior, options);
   // Draws of a fit with groups are resampled already.
   if (input && !source.mixed) {
-    const Gaussian& drawn = posterior.corrected();
+    const Posterior& drawn = posterior.best();
     const Matrix theta = drawn.draws(draws, seed);
     Vector log_weights = log_densities(*source.model, theta) - drawn.log_density(theta);
     if (!close(log_weights)) input->log_weights = std::move(log_weights);

@@ -62,7 +62,7 @@ NewRows read_new_rows(const std::string& file, const source::ModelSpec& spec, ta
 }
 
 Matrix PredictOptions::draws_of(const Gaussian& posterior) const {
-  return theta.size() > 0 ? theta : posterior.corrected().draws(draws, seed);
+  return theta.size() > 0 ? theta : posterior.best().draws(draws, seed);
 }
 
 void PredictOptions::validate() const {

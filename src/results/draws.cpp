@@ -55,7 +55,7 @@ Draws take_draws(const source::Reporter& reporter, const Matrix& theta, std::uin
   return draws;
 }
 
-Draws take_draws(const source::ModelSource& source, const Gaussian& posterior, const Matrix& theta,
+Draws take_draws(const source::ModelSource& source, const Posterior& posterior, const Matrix& theta,
                  std::uint64_t seed) {
   Draws draws = take_draws(*source.reporter, theta, seed);
   draws.log_p = log_densities(*source.model, theta);

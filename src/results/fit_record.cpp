@@ -37,6 +37,14 @@ Json details_of(const FitResult& result, const source::ModelSource& source) {
                                {"converged", start.converged},
                                {"elbo", or_null(start.elbo)}});
   }
+  if (!result.manifold) out["shape"] = result.posterior.best().shape();
+  for (const auto& tried : result.shapes)
+    out["shapes"].push_back({{"shape", tried.shape},
+                             {"elbo", or_null(tried.elbo)},
+                             {"elbo_se", or_null(tried.elbo_se)},
+                             {"trusted", tried.trusted},
+                             {"doubts", tried.doubts},
+                             {"kept", tried.kept}});
   const auto& minibatch = source.minibatch;
   if (minibatch && (result.manifold || minibatch->batches() > 1))
     out["batch"] = batch_details(*minibatch, result.iterations, source.diagnostic_draws);
@@ -48,12 +56,12 @@ Json details_of(const FitResult& result, const source::ModelSource& source) {
   return out;
 }
 
-/// By the corrected posterior, beside the fitted one's sds.
+/// By the best posterior, beside the sds of the fitted Gaussian.
 PosteriorSummary summarise_both(const source::Reporter& reporter, const Gaussian& posterior,
                                 std::uint64_t seed) {
-  PosteriorSummary out = summarise(reporter, posterior.corrected(), seed);
+  PosteriorSummary out = summarise(reporter, posterior.best(), seed);
   const PosteriorSummary fitted =
-      posterior.has_correction() ? summarise(reporter, posterior, seed) : PosteriorSummary(out);
+      &posterior.best() != &posterior ? summarise(reporter, posterior, seed) : PosteriorSummary(out);
   for (std::size_t i = 0; i < out.parameters.size(); ++i)
     out.parameters[i].sd_gaussian = fitted.parameters[i].sd;
   return out;
@@ -94,7 +102,8 @@ void complete_record(FitRecord& record, const source::ModelSource& source, const
   }
   record.details = details_of(result, source);
   record.details["summary_draws"] = summary.draws;
-  record.details["sd"] = result.posterior.has_correction() ? "linear response" : "gaussian";
+  const bool corrected = !result.posterior.has_shape() && result.posterior.has_correction();
+  record.details["sd"] = corrected ? "linear response" : result.posterior.best().shape();
   record.parameters = summary.parameters;
   if (summary.failed > 0)
     record.warnings.push_back(

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <numeric>
+
+#include "posterior/normal_quantile.hpp"
 
 namespace magva::results {
 
@@ -15,21 +16,6 @@ namespace {
 constexpr Index kMostDraws = 20'000;
 constexpr Index kFewestDraws = 400;
 constexpr Index kMostValues = 20'000'000;  // kept at a time: 160 MB
-
-/// The standard normal quantile of a probability above a half, by Newton's method from the logistic
-/// distribution's.
-double normal_quantile(double probability) {
-  if (probability == .95) return 1.6448536269514722;
-  double z = std::log(probability / (1 - probability)) / 1.702;
-  for (int i = 0; i < 100; ++i) {
-    const double excess = .5 * std::erfc(-z / std::numbers::sqrt2) - probability;
-    const double density = std::exp(-.5 * z * z) / std::sqrt(2 * std::numbers::pi);
-    const double step = std::clamp(excess / density, -1.0, 1.0);
-    z -= step;
-    if (std::abs(step) < 1e-13) break;
-  }
-  return z;
-}
 
 ParameterSummary exact(const std::string& name, double mean, double sd, double level) {
   const double z = normal_quantile(.5 * (1 + level));
@@ -89,38 +75,38 @@ double quantile(const std::vector<double>& sorted, double probability) {
 
 namespace {
 
-/// Draws of the quantities that are not linear in theta.
-Matrix draw_quantities(const source::Reporter& reporter, const Gaussian& posterior, std::uint64_t seed,
+Matrix draw_quantities(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
                        Index count) {
-  if (const auto joint = reporter.joint_draws(posterior)) return joint->values;
   const Index size = std::max({Index{1}, count, posterior.dimension()});
   const Index pairs = std::clamp(kMostValues / size, kFewestDraws, kMostDraws) / 2;
-  Matrix theta(posterior.dimension(), 2 * pairs);
-  theta.leftCols(pairs) = posterior.draws(pairs, seed);
-  theta.rightCols(pairs) = (-theta.leftCols(pairs)).colwise() + 2 * posterior.mean();
-  return reporter.report(theta, seed);
+  return reporter.report(posterior.antithetic_draws(pairs, seed), seed);
 }
 
 }  // namespace
 
-PosteriorSummary summarise(const source::Reporter& reporter, const Gaussian& posterior, std::uint64_t seed,
+PosteriorSummary summarise(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
                            double level) {
   const auto quantities = reporter.quantities();
+  const auto* gaussian = dynamic_cast<const Gaussian*>(&posterior);
   const Vector sd = posterior.sd();
   PosteriorSummary out;
   Matrix values;
-  if (!all_linear(quantities)) {
-    values = draw_quantities(reporter, posterior, seed, static_cast<Index>(quantities.size()));
+  if (gaussian == nullptr || !all_linear(quantities)) {
+    const auto joint = gaussian != nullptr ? reporter.joint_draws(*gaussian) : nullptr;
+    values = joint ? joint->values
+                   : draw_quantities(reporter, posterior, seed, static_cast<Index>(quantities.size()));
     out.draws = values.cols();
     out.failed = (values.array() * 0).colwise().sum().isNaN().count();
   }
   for (std::size_t i = 0; i < quantities.size(); ++i) {
     const source::Quantity& quantity = quantities[i];
-    out.parameters.push_back(
-        quantity.coordinate
-            ? exact(quantity.name, posterior.mean()(*quantity.coordinate), sd(*quantity.coordinate), level)
-        : quantity.linear() ? combined(quantity, posterior, level)
-                            : from_draws(quantity.name, row(values, static_cast<Index>(i)), level));
+    if (gaussian == nullptr || !quantity.linear())
+      out.parameters.push_back(from_draws(quantity.name, row(values, static_cast<Index>(i)), level));
+    else
+      out.parameters.push_back(
+          quantity.coordinate
+              ? exact(quantity.name, posterior.mean()(*quantity.coordinate), sd(*quantity.coordinate), level)
+              : combined(quantity, *gaussian, level));
   }
   return out;
 }

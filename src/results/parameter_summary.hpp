@@ -14,9 +14,10 @@ struct PosteriorSummary {
   Index failed = 0;  ///< draws that the model could not report
 };
 
-/// Linear combinations of the coordinates of theta have exact Gaussian marginals; everything else is
-/// summarised from draws. The outer quantiles, q05 and q95, are those of the central interval at this level.
-PosteriorSummary summarise(const source::Reporter& reporter, const Gaussian& posterior, std::uint64_t seed,
+/// Linear combinations of the coordinates of a Gaussian theta have exact Gaussian marginals; everything else
+/// is summarised from draws. The outer quantiles, q05 and q95, are those of the central interval at this
+/// level.
+PosteriorSummary summarise(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
                            double level = .9);
 
 /// All quantities from these draws of theta, one column per draw.

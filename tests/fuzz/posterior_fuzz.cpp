@@ -29,6 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     require(saved.names.size() == static_cast<std::size_t>(q.dimension()), "every coordinate has a name");
     require(q.sd().size() == q.dimension(), "every coordinate has an sd");
     require(q.log_density(q.draws(2, 1)).size() == 2, "every draw has a log density");
+    require(q.best().log_density(q.best().draws(2, 1)).size() == 2, "so has every draw of the best");
   } catch (const magva::Error& error) {
     require(error.what()[0] != '\0', "an error says something");
   }

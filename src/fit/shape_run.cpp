@@ -1,0 +1,188 @@
+// Posteriors of other shapes than the Gaussian's: fitted from the Gaussian, assessed as it was, and kept
+// where they are better.
+#include <algorithm>
+#include <cmath>
+
+#include "assess/assess.hpp"
+#include "fit/runs.hpp"
+#include "shape/base_model.hpp"
+#include "shape/fit_shape.hpp"
+
+namespace magva {
+
+namespace {
+
+/// The largest m for which a skewed shape is tried without being asked for. Flows are not: the verdict looks
+/// along straight lines in the coordinates of their base, where they can follow the mass of a funnel and miss
+/// the tails that make its sds.
+constexpr Index kAutomaticSkewed = 200;
+/// Iterations of each; fewer than the last are not worth it.
+constexpr int kSkewedIterations = 600;
+constexpr int kFlowIterations = 1500;
+constexpr int kFewestIterations = 200;
+/// Without being asked for, a shape takes so many times the gradients of the Gaussian at most; where that was
+/// fitted without draws, it is not tried if a gradient takes more than so many products.
+constexpr std::int64_t kGradientsOfGaussian = 4;
+constexpr double kMostGradientProducts = 1e6;
+/// Linear response that changes an sd by more, by its logarithm, asks for another shape.
+constexpr double kLargeResponse = .2;
+/// An ELBO gains if it is higher by more than this many standard errors of the difference.
+constexpr double kNoise = 3;
+
+/// What a shape may cure; others, such as several modes, it cannot.
+bool about_shape(WarningKind kind) {
+  return kind == WarningKind::kKhat || kind == WarningKind::kFarFromGaussian ||
+         kind == WarningKind::kReweighted || kind == WarningKind::kHeavyTails;
+}
+
+/// How bad a verdict is: not to be trusted, with doubts, or neither; and of two alike the larger doubt.
+struct Verdict {
+  int grade;
+  double worst;
+
+  Verdict(bool trusted, const std::vector<Warning>& warnings, const std::vector<Doubt>& doubts)
+      : grade(!trusted           ? 2
+              : warnings.empty() ? 0
+                                 : 1),
+        worst(0) {
+    for (const Doubt& doubt : doubts)
+      worst = std::max({worst, std::abs(doubt.shift), std::abs(std::log(doubt.sd_ratio))});
+  }
+  bool worse_than(const Verdict& other) const {
+    return grade != other.grade ? grade > other.grade : worst > other.worst;
+  }
+};
+
+class ShapeRun {
+ public:
+  ShapeRun(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
+           FitResult& result)
+      : model_(model), options_(options), observers_(observers), result_(result), fitted_(result.posterior) {}
+
+  void run() {
+    const Index m = model_.dimension();
+    if (options_.shape == ShapeChoice::kSkewed) try_shape(ShapeChoice::kSkewed, kSkewedIterations);
+    if (options_.shape == ShapeChoice::kFlow) try_shape(ShapeChoice::kFlow, kFlowIterations);
+    // A rank that was asked for is asked for with what it cannot show.
+    if (options_.shape != ShapeChoice::kAutomatic || options_.rank.value_or(m) < m) return;
+    if (m <= kAutomaticSkewed && (in_doubt() || (result_.warnings.empty() && far_from_corrected())))
+      try_what_is_affordable();
+  }
+
+ private:
+  bool in_doubt() const {
+    return !result_.warnings.empty() &&
+           std::all_of(result_.warnings.begin(), result_.warnings.end(),
+                       [](const Warning& warning) { return about_shape(warning.kind); });
+  }
+
+  /// The best Gaussian of all has other sds than linear response: then margins are skewed or have long tails,
+  /// and quantiles are off where sds are not.
+  bool far_from_corrected() const {
+    if (!fitted_.is_dense() || !fitted_.has_correction()) return false;
+    const Vector change = fitted_.corrected().sd().cwiseQuotient(fitted_.sd());
+    return change.array().log().abs().maxCoeff() > kLargeResponse;
+  }
+
+  void try_what_is_affordable() {
+    const int iterations = affordable_iterations();
+    if (iterations >= kFewestIterations) try_shape(ShapeChoice::kSkewed, iterations);
+  }
+
+  int affordable_iterations() const {
+    if (result_.expectations == Expectations::kExact) {
+      const auto terms = static_cast<double>(model_.expectations()->terms());
+      return terms * static_cast<double>(model_.dimension()) <= kMostGradientProducts ? kSkewedIterations : 0;
+    }
+    const std::int64_t gradients = kGradientsOfGaussian * result_.gradient_evaluations;
+    return static_cast<int>(
+        std::min<std::int64_t>(kSkewedIterations, gradients / (2 * ShapeFitOptions{}.pairs)));
+  }
+
+  void try_shape(ShapeChoice shape, int iterations) {
+    if (result_.stopped != StopReason::kConverged) return;
+    Control control({.seconds = options_.time_limit - result_.seconds,
+                     .evaluations = options_.evaluation_limit(model_.dimension())},
+                    observers_, Phase::kShape);
+    control.go_on_from({{Phase::kShape, 0, result_.gradient_evaluations, result_.seconds, result_.elbo},
+                        static_cast<double>(result_.gradient_evaluations)});
+    Evaluator evaluator(model_, choose_threads(options_.threads, model_), &control);
+    try {
+      control.enter(Phase::kShape);
+      auto shaped = std::make_shared<const ShapedGaussian>(
+          fit_shape(evaluator, fitted_, first_map(shape), {.iterations = iterations, .seed = options_.seed}));
+      const std::int64_t gradients = control.evaluations();
+      Assessment assessment = assess_shape(*shaped, control);
+      if (!control.stopped()) decide(std::move(shaped), std::move(assessment));
+      result_.gradient_evaluations = gradients;
+    } catch (const Stopped&) {  // the result is what it was
+    }
+    result_.seconds = control.seconds();
+  }
+
+  ShapeMap first_map(ShapeChoice shape) const {
+    return shape == ShapeChoice::kSkewed ? ShapeMap::skewed(fitted_)
+                                         : ShapeMap::flow(fitted_, options_.layers, options_.seed);
+  }
+
+  Assessment assess_shape(const ShapedGaussian& shaped, Control& control) const {
+    const BaseModel model(model_, shaped.map());
+    Evaluator evaluator(model, choose_threads(options_.threads, model_), &control);
+    std::optional<Quantities> quantities = options_.quantities;
+    if (quantities)
+      quantities->at = [this, &shaped](ConstMatrixRef z) {
+        return options_.quantities->at(shaped.map().forward(z).theta);
+      };
+    const FitEnding ending{result_.stopped, result_.stop_detail, true, true};
+    return assess(evaluator, shaped.base(), ending,
+                  {.draws = options_.diagnostic_draws,
+                   .seed = options_.seed,
+                   .quantities = quantities ? &*quantities : nullptr,
+                   .estimate = std::nullopt});
+  }
+
+  void decide(std::shared_ptr<const ShapedGaussian> shaped, Assessment assessment) {
+    if (result_.shapes.empty())
+      result_.shapes.push_back(
+          {fitted_.shape(), result_.elbo, result_.elbo_se, result_.trusted, result_.doubts.size(), true});
+    const double noise = std::hypot(assessment.elbo_se, result_.elbo_se);
+    const bool gains = assessment.elbo - result_.elbo > kNoise * noise;
+    const Verdict now(result_.trusted, result_.warnings, result_.doubts);
+    const Verdict then(assessment.trusted, assessment.warnings, assessment.doubts);
+    const bool keep = gains && (options_.shape != ShapeChoice::kAutomatic || !then.worse_than(now));
+    result_.shapes.push_back({shaped->shape(), assessment.elbo, assessment.elbo_se, assessment.trusted,
+                              assessment.doubts.size(), keep});
+    if (!keep) return;
+    for (ShapeReport& report : result_.shapes) report.kept = &report == &result_.shapes.back();
+    replace(std::move(shaped), std::move(assessment));
+  }
+
+  /// Warnings that are not about shape stay.
+  void replace(std::shared_ptr<const ShapedGaussian> shaped, Assessment assessment) {
+    for (Warning& warning : result_.warnings)
+      if (!about_shape(warning.kind)) assessment.distrust(warning.kind, std::move(warning.message));
+    result_.posterior = fitted_.with_shape(std::move(shaped));
+    result_.elbo = assessment.elbo;
+    result_.elbo_se = assessment.elbo_se;
+    result_.khat = assessment.khat;
+    result_.trusted = assessment.trusted;
+    result_.warnings = std::move(assessment.warnings);
+    result_.doubts = std::move(assessment.doubts);
+    result_.expectations = Expectations::kDraws;
+  }
+
+  const Model& model_;
+  const FitOptions& options_;
+  const std::vector<Observer>& observers_;
+  FitResult& result_;
+  const Gaussian fitted_;
+};
+
+}  // namespace
+
+void try_shapes(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
+                FitResult& result) {
+  ShapeRun(model, options, observers, result).run();
+}
+
+}  // namespace magva
