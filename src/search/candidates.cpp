@@ -102,7 +102,10 @@ class CandidateSearch {
     for (const Candidate& candidate : found_.candidates)
       if (candidate.curvature && !worth_a_try(place, candidate)) return;
     const auto curvature = dense_curvature(evaluator_, place.point, pattern_.get());
-    if (curvature) keep({place.point, positive_part(*curvature), false, 0}, state_.on_path->search);
+    if (!curvature) return;
+    // Ends that are no modes, kept for want of anything better, are none: the rank is not theirs to choose.
+    std::erase_if(found_.candidates, [](const Candidate& candidate) { return !candidate.is_mode; });
+    keep({place.point, positive_part(*curvature), false, 0}, state_.on_path->search);
   }
 
   bool worth_a_try(const PathMean& place, const Candidate& than) {
