@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 #include <Eigen/Eigenvalues>
+#include <Eigen/QR>
 
 #include <cmath>
+#include <numbers>
+
+#include "core/noise.hpp"
 
 namespace magva {
 
@@ -16,23 +20,42 @@ constexpr double kFirstTailRadius = 16;
 /// Principal axes and coordinates, at most, along which they are probed.
 constexpr Index kTailFactors = 16;
 constexpr Index kTailCoordinates = 128;
+/// Largest m with all principal axes, m^3 operations; above it the widest, by so many iterations.
+constexpr Index kAllAxesDimension = 500;
+constexpr int kAxesIterations = 8;
 /// A change of less than this many nats over a doubled radius is none.
 constexpr double kFlatNats = .05;
 /// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power
 /// law.
 constexpr double kHeavyGrowth = 1.5;
-/// A log density that has fallen by more than this at the last radius has light tails in all but name.
+/// A log density that has fallen by more than this at the last radius has light tails in all but name; and
+/// one that falls like a logarithm only after it has fallen by more than kEmptyFall at the first radius has
+/// no mass there, if the logarithm falls fast enough for a finite mass.
 constexpr double kLightFall = 100;
+constexpr double kEmptyFall = 25;
 
 struct Axis {
   Vector direction;  // one sd long
   std::string name;
 };
 
+// The widest axes of unit unit', by subspace iteration.
+Matrix widest_axes(const Matrix& unit, Index count) {
+  Matrix directions(unit.rows(), count);
+  Noise(1, NoiseStream::kRandomPoint).fill(0, 0, directions);
+  for (int k = 0; k < kAxesIterations; ++k) {
+    directions = (unit * (unit.transpose() * directions)).householderQr().householderQ() *
+                 Matrix::Identity(unit.rows(), count);
+  }
+  const Vector sd = (unit.transpose() * directions).colwise().norm();
+  return directions * sd.asDiagonal();
+}
+
 // Of L L', each one sd long, the widest first. Scaled to unit variances, so that no parameter's unit decides.
 Matrix principal_axes(const Matrix& root) {
   const Vector sd = root.rowwise().norm();
   const Matrix unit = sd.cwiseInverse().asDiagonal() * root;
+  if (root.rows() > kAllAxesDimension) return sd.asDiagonal() * widest_axes(unit, kTailFactors);
   const Eigen::SelfAdjointEigenSolver<Matrix> eigen(unit * unit.transpose());
   const Matrix axes =
       sd.asDiagonal() * eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
@@ -71,7 +94,9 @@ TailKind classify(const double* fall) {
     flat = flat && std::abs(last) < kFlatNats;
     heavy = heavy && last > 0 && before > 0 && last < kHeavyGrowth * before;
   }
-  return flat ? TailKind::kImproper : heavy ? TailKind::kHeavy : TailKind::kLight;
+  if (flat) return TailKind::kImproper;
+  const bool empty = fall[0] > kEmptyFall && fall[kTailRadii - 1] - fall[kTailRadii - 2] > std::numbers::ln2;
+  return heavy && !empty ? TailKind::kHeavy : TailKind::kLight;
 }
 
 /// In sds: the radii on one side, then on the other.

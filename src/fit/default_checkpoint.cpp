@@ -22,10 +22,26 @@ void visit_fields(Visit& visit, T& candidate) {
   visit(candidate.search);
 }
 
+template <class Visit, io::ConstOrNot<SumTerm> T>
+void visit_fields(Visit& visit, T& sum) {
+  visit(sum.members);
+  visit(sum.weight);
+}
+
 template <class Visit, io::ConstOrNot<PatternEntries> T>
 void visit_fields(Visit& visit, T& pattern) {
   visit(pattern.rows);
   visit(pattern.columns);
+  visit(pattern.sums);
+}
+
+template <class Visit, io::ConstOrNot<PathPlace> T>
+void visit_fields(Visit& visit, T& place) {
+  visit(place.best.point);
+  visit(place.best.mean);
+  visit(place.best.elbo);
+  visit(place.end_elbo);
+  visit(place.search);
 }
 
 template <class Visit, io::ConstOrNot<SearchState> T>
@@ -36,6 +52,7 @@ void visit_fields(Visit& visit, T& search) {
   visit(search.found.reports);
   visit(search.highest);
   visit(search.pattern);
+  visit(search.on_path);
 }
 
 template <class Visit, io::ConstOrNot<CurvatureSketch> T>
@@ -78,14 +95,22 @@ bool fits(const PatternEntries& pattern, Index m) {
   return pattern.rows.size() == pattern.columns.size() &&
          pattern.rows.size() >= static_cast<std::size_t>(m) &&
          std::all_of(pattern.rows.begin(), pattern.rows.end(), inside) &&
-         std::all_of(pattern.columns.begin(), pattern.columns.end(), inside);
+         std::all_of(pattern.columns.begin(), pattern.columns.end(), inside) &&
+         std::all_of(pattern.sums.begin(), pattern.sums.end(), [&](const SumTerm& sum) {
+           return sum.weight > 0 && std::all_of(sum.members.begin(), sum.members.end(), inside);
+         });
+}
+
+bool fits(const PathPlace& place, std::size_t searches, Index m) {
+  return fits(place.best.point, m) && place.best.mean.size() == m && place.search < searches;
 }
 
 bool fits(const SearchState& search, Index m) {
   return std::all_of(search.points.begin(), search.points.end(),
                      [&](const Vector& point) { return point.size() == m; }) &&
          all_fit(search.found.candidates, search.points.size(), m) &&
-         (!search.highest || fits(*search.highest, m)) && (!search.pattern || fits(*search.pattern, m));
+         (!search.highest || fits(*search.highest, m)) && (!search.pattern || fits(*search.pattern, m)) &&
+         (!search.on_path || fits(*search.on_path, search.points.size(), m));
 }
 
 bool fits(const CovarianceShape& shape, Index m) {

@@ -29,6 +29,9 @@ constexpr Index kRaceDraws = 400;
 constexpr double kRivalNats = 6;
 constexpr double kRivalShare = .1;
 constexpr int kRivalIterations = 400;
+/// A rival that is still below the best, and too far below to be worth a warning, after so many steps as its
+/// gradients promise is given up.
+constexpr double kRivalSteps = 10;
 /// Two Gaussians are different modes where a mean differs by this many sds of both.
 constexpr double kModesApart = 3;
 /// Their masses differ by a factor exp(kModeNats) where the smaller mode is not worth a warning.
@@ -37,8 +40,9 @@ constexpr double kModeNats = 4;
 /// for both.
 constexpr int kMostAlternatives = 3;
 constexpr Index kAlternativeDraws = 4000;
-/// A posterior sd that grows past this many times its scale at the start has no bound.
+/// A posterior sd that grows past this many times its scale at the start, and past this, has no bound.
 constexpr double kRunawayGrowth = 1e4;
+constexpr double kRunawaySd = 10;
 
 // Refinements of different candidates draw different noise; the winner's is the seed's own.
 std::uint64_t candidate_seed(std::uint64_t seed, std::size_t candidate) {
@@ -100,7 +104,7 @@ void DefaultRun::run_stages() {
   if (stage_ == Stage::kStart) {
     best_ = start_refinement(candidates_);
     candidates_.clear();
-    first_sd_ = best_->posterior().sd();
+    first_sd_ = best_->rough_sd();
     control_.enter(Phase::kRefinement);
     enter(Stage::kRefinement);
   }
@@ -177,7 +181,30 @@ Refinement DefaultRun::compare(std::vector<Refinement> runners, const std::vecto
   const double near = kRivalNats + kRivalShare * static_cast<double>(model_.dimension());
   for (std::size_t i = 0; i < runners.size(); ++i)
     if (i != best && elbo[i] > elbo[best] - near) rivals_.push_back(std::move(runners[i]));
+  try {
+    choose_rank_again(runners[best], candidates[best], elbo[best] - near);
+  } catch (const Stopped&) {  // as it is
+  }
   return std::move(runners[best]);
+}
+
+void DefaultRun::choose_rank_again(Refinement& best, const Candidate& from, double least_elbo) {
+  const Index m = model_.dimension();
+  if (from.is_mode || options_.rank || shape_.pattern || m <= kFullRankDimension || m > kDenseDimension)
+    return;
+  control_.enter(Phase::kCurvature);
+  PathPoint centre{best.posterior().mean(), Vector(m), 0};
+  centre.log_density = evaluator_.evaluate(centre.theta, centre.gradient);
+  const auto curvature = dense_curvature(evaluator_, centre);
+  if (!curvature) return;
+  const Candidate candidate{std::move(centre), positive_part(*curvature), false, from.search};
+  CovarianceShape shape = choose_shape(evaluator_, candidate, std::nullopt, std::nullopt, options_.seed);
+  if (shape.choice.rank == shape_.choice.rank) return;
+  Refinement other(evaluator_, make_start(evaluator_, candidate, shape, options_.seed), options_.seed,
+                   promised_nats(m));
+  if (!(compared_elbo(other) > least_elbo)) return;
+  shape_ = std::move(shape);
+  best = std::move(other);
 }
 
 void DefaultRun::report_iteration(const Refinement& of) {
@@ -197,7 +224,7 @@ void DefaultRun::refine() {
   while (best_->status() == RefinementStatus::kRunning) {
     report_iteration(*best_);
     best_->step();
-    if (best_->iterations() % kWindow == 0 && ran_away(best_->posterior())) return;
+    if (best_->iterations() % kWindow == 0 && ran_away()) return;
   }
   stop(best_->status() == RefinementStatus::kConverged ? StopReason::kConverged : StopReason::kDiverged,
        best_->stop_detail());
@@ -221,7 +248,7 @@ void DefaultRun::refine_rivals() {
     if (!(other > elbo)) continue;
     std::swap(*best_, rival);
     elbo = other;
-    first_sd_ = best_->posterior().sd();
+    first_sd_ = best_->rough_sd();
     control_.enter(Phase::kRefinement);
     refine();
   }
@@ -232,11 +259,17 @@ bool DefaultRun::refine_rival(Refinement& rival) {
   const Gaussian best = best_->posterior();
   while (rival.status() == RefinementStatus::kRunning &&
          rival.iterations() < kRaceIterations + kRivalIterations) {
-    if (rival.iterations() % kWindow == 0 && !different_modes(rival.posterior(), best)) return false;
+    if (rival.iterations() % kWindow == 0 && (!different_modes(rival.posterior(), best) || hopeless(rival)))
+      return false;
     report_iteration(rival);
     rival.step();
   }
   return rival.status() != RefinementStatus::kDiverged && different_modes(rival.posterior(), best);
+}
+
+bool DefaultRun::hopeless(const Refinement& rival) {
+  const ElboEstimate now = estimate_elbo(evaluator_, rival.posterior(), kRaceDraws, options_.seed);
+  return now.elbo + 2 * now.se + kRivalSteps * rival.promised_gain() < contest_->elbo - kModeNats;
 }
 
 double DefaultRun::compared_elbo(const Refinement& of) {
@@ -245,14 +278,16 @@ double DefaultRun::compared_elbo(const Refinement& of) {
   return estimate.elbo;
 }
 
-// A posterior without bound shows in sds that grow and grow.
-bool DefaultRun::ran_away(const Gaussian& q) {
-  const Vector growth = q.sd().cwiseQuotient(first_sd_);
+// A posterior without bound shows in sds that grow and grow; those that were far too small grow, too, and
+// stop.
+bool DefaultRun::ran_away() {
+  const Vector sd = best_->rough_sd();
   Index worst = 0;
-  if (!(growth.maxCoeff(&worst) > kRunawayGrowth)) return false;
+  const double growth = sd.cwiseQuotient(first_sd_).maxCoeff(&worst);
+  if (!(growth > kRunawayGrowth) || !(sd(worst) > kRunawaySd)) return false;
   stop(StopReason::kDiverged,
        fmt::format("the sd of {} has grown to {:.3g} and keeps growing: the posterior has no bound there",
-                   model_.parameter_name(worst), q.sd()(worst)));
+                   model_.parameter_name(worst), sd(worst)));
   return true;
 }
 

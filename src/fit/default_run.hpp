@@ -34,17 +34,22 @@ class DefaultRun {
   /// The best Gaussian for the quadratic at each candidate; the best of them after a short refinement.
   Refinement start_refinement(const std::vector<Candidate>& candidates);
   Refinement compare(std::vector<Refinement> runners, const std::vector<Candidate>& candidates);
+  /// Goes on with another rank, if the curvature where a refinement that began far from a mode has come to
+  /// asks for it, and the Gaussian with that curvature is not much worse.
+  void choose_rank_again(Refinement& best, const Candidate& from, double least_elbo);
   void refine();
   /// Refines the rivals to their end; one that is better than the best takes its place.
   void refine_rivals();
   bool refine_rival(Refinement& rival);
+  /// Whether a rival will not come near the best.
+  bool hopeless(const Refinement& rival);
   double compared_elbo(const Refinement& of);
   /// Refines from other factors, where there are any to try, and keeps the best.
   void try_other_factors();
   /// Reports an iteration that is about to begin. What it begins with is saved when that is due, and when the
   /// fit must end here.
   void report_iteration(const Refinement& of);
-  bool ran_away(const Gaussian& q);
+  bool ran_away();
   FitResult assess_result();
   void compare_with_rivals(const Gaussian& best, Assessment& assessment);
   void warn_of_mode(const Gaussian& best, const Gaussian& other, double elbo, Assessment& assessment) const;

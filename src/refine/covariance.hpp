@@ -73,14 +73,20 @@ class Covariance {
   virtual bool assign(const CovarianceTangent& coordinates) = 0;
 
   virtual Gaussian gaussian(ConstVectorRef mean) const = 0;
+  /// KL divergence from another Gaussian of this kind, whose mean is `shift` away; may be that of two
+  /// Gaussians near each other.
+  virtual double divergence_from(const Covariance& other, ConstVectorRef shift) const {
+    return kl_divergence(gaussian(shift), other.gaussian(Vector::Zero(shift.size())));
+  }
   /// For a checkpoint; read_covariance() gives it back to the bit.
   virtual void save(io::ChecksummedWriter& out) const = 0;
   /// This, where it is low rank plus diagonal.
   virtual const LowRankCovariance* low_rank() const { return nullptr; }
-  /// The Hessian's pattern, where differentials are by Hessians, and then the conditional sds of the
-  /// coordinates.
+  /// The Hessian's pattern, where differentials are by Hessians, and then the sds of the coordinates:
+  /// conditional ones, and marginal ones to within a factor of two or so.
   virtual const HessianPattern* pattern() const { return nullptr; }
   virtual Vector conditional_sd() const { return {}; }
+  virtual Vector rough_sd() const { return {}; }
 };
 
 /// Largest relative change of a variance, or change of its logarithm, in one step.

@@ -139,7 +139,7 @@ void Refinement::State::end_epoch() {
   const bool calm = floor < kFloorShare * tolerance && signal + 2 * se < kSignalShare * tolerance &&
                     unseen.signal + 2 * unseen.signal_se < kUnseenShare * tolerance;
   if (calm && !moved && here && before) {
-    const double drift = kl_divergence(here->gaussian(now.mean), before->gaussian(previous.mean));
+    const double drift = here->divergence_from(*before, now.mean - previous.mean);
     if (drift < kDriftShare * tolerance + kDriftNoise * (floor + previous_floor)) {
       status = RefinementStatus::kConverged;
       stop_detail = fmt::format(

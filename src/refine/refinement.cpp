@@ -322,6 +322,12 @@ double Refinement::elbo() const { return state_->elbo; }
 std::int64_t Refinement::iterations() const { return state_->iteration; }
 Index Refinement::pairs() const { return state_->pairs; }
 
+double Refinement::promised_gain() const {
+  const WindowGain& mean = state_->mean_gain;
+  const WindowGain& covariance = state_->covariance_gain;
+  return std::max(0., mean.signal + covariance.signal + 2 * std::hypot(mean.signal_se, covariance.signal_se));
+}
+
 Gaussian Refinement::posterior() const {
   const State& s = *state_;
   const bool lost = s.status == RefinementStatus::kDiverged && s.best_covariance != nullptr;
@@ -330,6 +336,11 @@ Gaussian Refinement::posterior() const {
   const IterateAverage& best = s.status == RefinementStatus::kConverged ? s.average : s.recent;
   const auto covariance = best.count > 0 ? s.at(best.value) : nullptr;
   return covariance ? covariance->gaussian(best.value.mean) : s.covariance->gaussian(s.mean);
+}
+
+Vector Refinement::rough_sd() const {
+  const Covariance& covariance = *state_->covariance;
+  return covariance.pattern() != nullptr ? covariance.rough_sd() : posterior().sd();
 }
 
 std::optional<Refinement> Refinement::alternative() const {

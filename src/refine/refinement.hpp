@@ -47,12 +47,16 @@ class Refinement {
   const std::string& stop_detail() const;
   /// The best Gaussian so far: averaged iterates where there are any.
   Gaussian posterior() const;
+  /// Marginal sds, to within a factor of two or so: cheaper than the posterior where m is large.
+  Vector rough_sd() const;
   /// A refinement from other factors than those that this one has found, where they promise more: a
   /// family of low rank may have several local maxima.
   std::optional<Refinement> alternative() const;
   /// From the last batch.
   double elbo() const;
   std::int64_t iterations() const;
+  /// What a noise-free step would gain, in nats, as the last window's gradients say; from above.
+  double promised_gain() const;
   Index pairs() const;
   /// The signal that is left, its noise, and the noise floor of the last window, in nats.
   std::string describe_window() const;

@@ -1,9 +1,9 @@
 #include "refine/start.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
-#include "core/elbo.hpp"
 #include "core/noise.hpp"
 #include "search/quadratic_fit.hpp"
 #include "sparse/sparse_precision.hpp"
@@ -50,17 +50,9 @@ GaussianStart from_curvature(Evaluator& evaluator, const Vector& mean, const Mat
 }
 
 Vector pattern_curvature(Evaluator& evaluator, const Candidate& candidate, const HessianPattern& pattern) {
-  const auto& [rows, columns] = pattern.places();
-  if (!candidate.curvature) {
-    const Vector length = kFirstDifference * candidate.centre.theta.cwiseAbs().cwiseMax(1);
-    return pattern.curvature(evaluator, candidate.centre.theta, candidate.centre.gradient, length, {1})
-        .col(0);
-  }
-  Vector values(pattern.entries());
-  for (Index k = 0; k < values.size(); ++k)
-    values(k) =
-        (*candidate.curvature)(rows[static_cast<std::size_t>(k)], columns[static_cast<std::size_t>(k)]);
-  return values;
+  if (candidate.curvature) return pattern.entries_of(*candidate.curvature);
+  const Vector length = kFirstDifference * candidate.centre.theta.cwiseAbs().cwiseMax(1);
+  return pattern.curvature(evaluator, candidate.centre.theta, candidate.centre.gradient, length, {1}).col(0);
 }
 
 /// The Gaussian with the curvature of a pattern, made positive definite; null where it is not finite.
@@ -69,7 +61,8 @@ std::unique_ptr<Covariance> positive_sparse_precision(std::shared_ptr<const Hess
   if (!curvature.allFinite()) return nullptr;
   const Vector diagonal = pattern->diagonal(curvature);
   const Vector size = diagonal.cwiseAbs().cwiseMax(1e-12 * diagonal.cwiseAbs().maxCoeff() + 1e-300);
-  const auto& [rows, columns] = pattern->places();
+  const std::vector<Index>& rows = pattern->places().rows;
+  const std::vector<Index>& columns = pattern->places().columns;
   for (const double share : kDampings) {
     Vector values = curvature;
     for (Index k = 0; k < values.size(); ++k) {
@@ -112,17 +105,27 @@ GaussianStart from_sketch(Evaluator& evaluator, const Vector& mean, const Curvat
   return {mean, make_low_rank(std::move(factors), sd, evaluator.workers()), nullptr};
 }
 
+// The same draws for all scales; their entropies are exact.
 void fit_scale(Evaluator& evaluator, const GaussianStart& start, std::uint64_t seed) {
+  const Index m = start.mean.size();
+  PairBatch batch;
+  batch.noise.resize(start.covariance->noise_size(), kStartScaleDraws);
+  Noise(seed, NoiseStream::kEvaluation).fill(0, 0, batch.noise, evaluator.workers());
+  start.covariance->draw(batch);
   double best = -std::numeric_limits<double>::infinity();
   double chosen = 1;
   for (const double scale : kStartScales) {
-    const auto trial = start.covariance->clone();
-    trial->scale(scale);
-    const ElboEstimate estimate =
-        estimate_elbo(evaluator, trial->gaussian(start.mean), kStartScaleDraws, seed);
-    if (estimate.rejected > kStartScaleDraws / 4) continue;
-    if (!(estimate.elbo > best)) break;
-    best = estimate.elbo;
+    const Matrix theta = (scale * batch.deviation).colwise() + start.mean;
+    Vector log_density(kStartScaleDraws);
+    Matrix gradient(m, kStartScaleDraws);
+    evaluator.evaluate(theta, log_density, gradient);
+    const Index finite = log_density.array().isFinite().count();
+    if (finite < kStartScaleDraws - kStartScaleDraws / 4) continue;
+    const double elbo =
+        log_density.array().isFinite().select(log_density.array(), 0).sum() / static_cast<double>(finite) +
+        static_cast<double>(m) * std::log(scale);
+    if (!(elbo > best)) break;
+    best = elbo;
     chosen = scale;
   }
   start.covariance->scale(chosen);

@@ -1,8 +1,10 @@
 #include "search/candidates.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "core/elbo.hpp"
 #include "search/curvature.hpp"
 #include "search/rank_choice.hpp"
 
@@ -15,8 +17,19 @@ constexpr int kModeIterations = 300;
 constexpr int kRoughModeIterations = 100;
 /// A search that ends so many nats a parameter (and ten more parameters) below a known mode leads nowhere.
 constexpr double kHopelessNats = 10;
-/// Largest m for which the way to a mode that was found is searched, too, for a better start.
+/// Largest m for which the way to a mode that was found is searched by Gaussians with the dense curvature;
+/// for others, by those that the way itself shows.
 constexpr Index kPathDimension = 40;
+/// A place on the way is tried if it is further from every mode than so many of the mode's sds, as a root
+/// mean square over the parameters, and its ELBO is not below theirs by more than so many nats, and nats a
+/// parameter: rough Gaussians lose about that.
+constexpr double kElsewhere = 2;
+constexpr double kRoughNats = 6;
+constexpr double kRoughShare = .5;
+/// Where m is large the fit begins on the way if that is better than the ends by kRoughNats and so many nats
+/// a parameter.
+constexpr double kMarginShare = .05;
+constexpr Index kModeDraws = 20;
 /// Largest m for which the Hessian's pattern is sought, and the scale of the moves that find it.
 constexpr Index kSparseDimension = 4000;
 constexpr double kPatternScale = .1;
@@ -41,6 +54,10 @@ class CandidateSearch {
       }
     } catch (const Stopped&) {  // what was found so far
     }
+    try {
+      if (!large()) add_place_on_path();
+    } catch (const Stopped&) {  // without it
+    }
     if (found_.candidates.empty()) found_.candidates.push_back(without_curvature(points.front()));
     sort();
     if (large()) keep_one();
@@ -63,7 +80,40 @@ class CandidateSearch {
         {search.end.log_density, search.converged, std::numeric_limits<double>::quiet_NaN()});
     if (Control* control = evaluator_.control()) control->enter(Phase::kCurvature);
     if (index == 0) find_pattern(search.end.theta);
+    look_at_path(search, index);
     add(search, index);
+  }
+
+  // The mode of a hierarchical model may be a spike, where all effects and their sd vanish.
+  void look_at_path(const ModeSearch& search, std::size_t index) {
+    if (evaluator_.dimension() <= kPathDimension || evaluator_.model().expectations() != nullptr) return;
+    auto [best, end_elbo] = best_path_mean(evaluator_, search.path, seed_);
+    auto& known = state_.on_path;
+    if (known) end_elbo = std::max(end_elbo, known->end_elbo);
+    if (known && !(best.elbo > known->best.elbo))
+      known->end_elbo = end_elbo;
+    else
+      known = PathPlace{std::move(best), end_elbo, index};
+  }
+
+  void add_place_on_path() {
+    if (!state_.on_path || !std::isfinite(state_.on_path->best.elbo)) return;
+    const PathMean& place = state_.on_path->best;
+    for (const Candidate& candidate : found_.candidates)
+      if (candidate.curvature && !worth_a_try(place, candidate)) return;
+    const auto curvature = dense_curvature(evaluator_, place.point, pattern_.get());
+    if (!curvature) return;
+    // Ends that are no modes, kept for want of anything better, are none: the rank is not theirs to choose.
+    std::erase_if(found_.candidates, [](const Candidate& candidate) { return !candidate.is_mode; });
+    keep({place.point, positive_part(*curvature), false, 0}, state_.on_path->search);
+  }
+
+  bool worth_a_try(const PathMean& place, const Candidate& than) {
+    const auto m = static_cast<double>(evaluator_.dimension());
+    const Vector difference = place.mean - than.centre.theta;
+    if (difference.dot(*than.curvature * difference) < kElsewhere * kElsewhere * m) return false;
+    const double elbo = estimate_elbo(evaluator_, local_gaussian(than), kModeDraws, seed_).elbo;
+    return !(place.elbo < elbo - kRoughNats - kRoughShare * m);
   }
 
   // A regression that knows its expectations has a dense Hessian, and where m is small that costs little.
@@ -100,7 +150,9 @@ class CandidateSearch {
     if (useful && known(*mode)) return;
     if (!useful && have_mode) return;
     // A density without a maximum, or one whose maximum is a spike, has its mass elsewhere: on the way.
-    if (!useful || (evaluator_.dimension() <= kPathDimension && index == 0)) {
+    if (evaluator_.dimension() > kPathDimension) {
+      if (mode && !useful && found_.candidates.empty()) return keep(std::move(*mode), index);
+    } else if (!useful || index == 0) {
       auto point = best_on_path(evaluator_, search, seed_, pattern_.get());
       if (point)
         keep(std::move(*point), index);
@@ -150,6 +202,11 @@ class CandidateSearch {
     });
     if (first != all.begin()) *all.begin() = std::move(*first);
     all.erase(all.begin() + 1, all.end());
+    if (const auto& place = state_.on_path) {
+      const double margin = kRoughNats + kMarginShare * static_cast<double>(evaluator_.dimension());
+      if (place->best.elbo > place->end_elbo + margin)
+        all.front() = {place->best.point, std::nullopt, false, place->search};
+    }
   }
 
   Evaluator& evaluator_;

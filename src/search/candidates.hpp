@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "magva/fit.hpp"
+#include "search/path_gaussians.hpp"
 #include "search/starts.hpp"
 #include "sparse/hessian_pattern.hpp"
 
@@ -15,6 +16,13 @@ struct SearchResult {
   std::vector<StartReport> reports;   ///< one per start
 };
 
+/// The best place on the way to a mode, over all starts so far.
+struct PathPlace {
+  PathMean best;
+  double end_elbo;     ///< the best of the ends of the ways
+  std::size_t search;  ///< which start's way it is on
+};
+
 /// A search between two of its starts: what it goes on with.
 struct SearchState {
   std::vector<Vector> points;  ///< to start from
@@ -22,6 +30,7 @@ struct SearchState {
   SearchResult found;
   std::optional<PathPoint> highest;
   std::optional<PatternEntries> pattern;  ///< of the Hessian, where it is sparse
+  std::optional<PathPlace> on_path;
 };
 
 /// Searches from each point, finishes modes with the dense curvature where m allows one, and drops what leads

@@ -30,14 +30,15 @@ constexpr Index kPathDraws = 20;
 /// Two modes are one where their squared distance, in the curvature's metric, is below this share of m.
 constexpr double kSamePlace = .2;
 
+}  // namespace
+
 // Sigma = R R' with R = L'^-1. R' = QT gives Sigma = T'T: a Cholesky factor without forming the inverse.
-Gaussian with_precision(const Vector& mean, const Matrix& precision) {
-  const Matrix root = precision.llt().matrixU().solve(Matrix::Identity(mean.size(), mean.size()));
+Gaussian local_gaussian(const Candidate& candidate) {
+  const Vector& mean = candidate.centre.theta;
+  const Matrix root = candidate.curvature->llt().matrixU().solve(Matrix::Identity(mean.size(), mean.size()));
   const Matrix upper = root.transpose().householderQr().matrixQR().triangularView<Eigen::Upper>();
   return Gaussian::dense(mean, upper.transpose());
 }
-
-}  // namespace
 
 std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int count, std::uint64_t seed) {
   const Index m = evaluator.dimension();
@@ -90,8 +91,7 @@ std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& se
     const auto curvature = dense_curvature(evaluator, search.path[i], pattern);
     if (!curvature) continue;
     Candidate candidate{search.path[i], positive_part(*curvature), false, 0};
-    const Gaussian q = with_precision(candidate.centre.theta, *candidate.curvature);
-    const ElboEstimate estimate = estimate_elbo(evaluator, q, kPathDraws, seed);
+    const ElboEstimate estimate = estimate_elbo(evaluator, local_gaussian(candidate), kPathDraws, seed);
     if (estimate.rejected > kPathDraws / 4 || !(estimate.elbo > best_elbo)) continue;
     best_elbo = estimate.elbo;
     best = std::move(candidate);

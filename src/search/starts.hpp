@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "magva/posterior.hpp"
 #include "search/mode_search.hpp"
 #include "sparse/hessian_pattern.hpp"
 
@@ -16,6 +17,9 @@ struct Candidate {
   bool is_mode = false;             ///< a local maximum of the log density, not a point on the way to one
   std::size_t search = 0;           ///< which start led here
 };
+
+/// Of a candidate with a curvature: the Gaussian whose precision that is.
+Gaussian local_gaussian(const Candidate& candidate);
 
 /// The first point (`first`) and random ones around the model's start, all with a finite log density.
 /// DataError where there is none.

@@ -1,7 +1,9 @@
 // The Hessian's pattern by moving one coordinate at a time, and checks of it elsewhere.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "core/noise.hpp"
 #include "sparse/hessian_pattern.hpp"
@@ -23,9 +25,15 @@ constexpr double kMostEntries = .1;
 constexpr int kChecks = 8;
 constexpr double kReach = .5;
 constexpr Index kColumns = 64;
+/// A coordinate that changes at least so many others, at least this share of them by equal amounts, is a
+/// member of a sum; amounts are equal to within kSame.
+constexpr std::size_t kLeastMembers = 32;
+constexpr double kMembersShare = .5;
+constexpr double kSame = 1e-7;
 
-bool changed(double before, double after) {
-  return std::abs(after - before) > kRounding * (std::abs(before) + std::abs(after));
+bool changed(double before, double after, double beside = 0) {
+  return std::abs(after - before) >
+         kRounding * (std::abs(before) + std::abs(after)) + kSame * std::abs(beside);
 }
 
 Vector normal(Index m, std::uint64_t seed, std::uint64_t number) {
@@ -48,12 +56,42 @@ PointWithGradient evaluate_aside(Evaluator& evaluator, ConstVectorRef at, ConstV
   return out;
 }
 
-/// What each coordinate changes, by flags: one column per coordinate. Empty where a gradient is not finite.
-std::vector<std::vector<Index>> find_changes(Evaluator& evaluator, const PointWithGradient& from,
-                                             ConstVectorRef scale) {
+/// What a coordinate changes: by amounts of its own, and by one amount that many others share.
+struct Changes {
+  std::vector<Index> own;
+  std::vector<Index> shared;
+  double weight = 0;  ///< the shared change, over the move, of -gradient
+};
+
+Changes changes_of(Index coordinate, ConstVectorRef before, ConstVectorRef after, double move) {
+  Changes out;
+  std::vector<Index> all;
+  for (Index i = 0; i < before.size(); ++i)
+    if (i == coordinate || changed(before(i), after(i))) all.push_back(i);
+  double common = 0;
+  if (all.size() >= kLeastMembers) {
+    std::vector<double> amounts;
+    for (const Index i : all) amounts.push_back(after(i) - before(i));
+    const auto middle = amounts.begin() + static_cast<std::ptrdiff_t>(amounts.size() / 2);
+    std::nth_element(amounts.begin(), middle, amounts.end());
+    common = *middle;
+  }
+  for (const Index i : all) {
+    const bool same = common != 0 && i != coordinate && !changed(before(i) + common, after(i), common);
+    (same ? out.shared : out.own).push_back(i);
+  }
+  out.weight = -common / move;
+  if (out.weight > 0 &&
+      static_cast<double>(out.shared.size()) >= kMembersShare * static_cast<double>(all.size()))
+    return out;
+  return {std::move(all), {}, 0};
+}
+
+/// Of every coordinate. Empty where a gradient is not finite, or where there are too many.
+std::vector<Changes> find_changes(Evaluator& evaluator, const PointWithGradient& from, ConstVectorRef scale) {
   const Index m = from.theta.size();
   const double most = kMostEntries * static_cast<double>(m) * static_cast<double>(m);
-  std::vector<std::vector<Index>> out(static_cast<std::size_t>(m));
+  std::vector<Changes> out;
   double found = 0;
   for (Index first = 0; first < m; first += kColumns) {
     const Index count = std::min(kColumns, m - first);
@@ -63,22 +101,63 @@ std::vector<std::vector<Index>> find_changes(Evaluator& evaluator, const PointWi
     Matrix gradient(m, count);
     evaluator.evaluate(theta, log_density, gradient);
     if (!log_density.allFinite()) return {};
-    for (Index j = 0; j < count; ++j)
-      for (Index i = 0; i < m; ++i)
-        if (i == first + j || changed(from.gradient(i), gradient(i, j)))
-          out[static_cast<std::size_t>(first + j)].push_back(i);
-    for (Index j = 0; j < count; ++j)
-      found += static_cast<double>(out[static_cast<std::size_t>(first + j)].size());
+    for (Index j = 0; j < count; ++j) {
+      out.push_back(changes_of(first + j, from.gradient, gradient.col(j), kMove * scale(first + j)));
+      found += static_cast<double>(out.back().own.size());
+    }
     if (found > most) return {};
   }
   return out;
 }
 
+/// What one coordinate shares with others is a sum's only if each of them shares it, too: the mean of many
+/// effects changes them by one amount, but they do not change each other.
+void keep_mutual(std::vector<Changes>& changes) {
+  std::vector<std::size_t> others;
+  for (std::size_t j = 0; j < changes.size(); ++j)
+    if (std::any_of(changes[j].shared.begin(), changes[j].shared.end(),
+                    [&](Index i) { return changes[static_cast<std::size_t>(i)].shared.empty(); }))
+      others.push_back(j);
+  for (const std::size_t j : others) {
+    auto& [own, shared, weight] = changes[j];
+    own.insert(own.end(), shared.begin(), shared.end());
+    shared.clear();
+  }
+}
+
+/// Which coordinates are members of the same sum. Nothing where that is contradictory.
+std::optional<std::vector<SumTerm>> find_sums(const std::vector<Changes>& changes) {
+  constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> sum_of(changes.size(), none);
+  std::vector<SumTerm> sums;
+  for (std::size_t j = 0; j < changes.size(); ++j) {
+    const auto& [own, shared, weight] = changes[j];
+    if (shared.empty()) continue;
+    std::size_t sum = sum_of[j];
+    for (const Index i : shared)
+      if (sum == none) sum = sum_of[static_cast<std::size_t>(i)];
+    if (sum == none) {
+      sum = sums.size();
+      sums.push_back({{}, weight});
+    }
+    if (std::abs(weight - sums[sum].weight) > std::sqrt(kSame) * weight) return std::nullopt;
+    std::vector<Index> members = shared;
+    members.push_back(static_cast<Index>(j));
+    for (const Index i : members) {
+      std::size_t& known = sum_of[static_cast<std::size_t>(i)];
+      if (known != none && known != sum) return std::nullopt;
+      if (known == none) sums[sum].members.push_back(i);
+      known = sum;
+    }
+  }
+  return sums;
+}
+
 /// Symmetric: what either of two coordinates changes in the other.
-PatternEntries symmetric_entries(const std::vector<std::vector<Index>>& changes) {
+PatternEntries symmetric_entries(const std::vector<Changes>& changes) {
   std::vector<std::pair<Index, Index>> places;
   for (std::size_t j = 0; j < changes.size(); ++j)
-    for (const Index i : changes[j])
+    for (const Index i : changes[j].own)
       places.emplace_back(std::max(i, static_cast<Index>(j)), std::min(i, static_cast<Index>(j)));
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
@@ -91,8 +170,9 @@ PatternEntries symmetric_entries(const std::vector<std::vector<Index>>& changes)
 }
 
 /// Moves some coordinates elsewhere: all derivatives that by the pattern do not depend on them must stay.
-bool holds_elsewhere(Evaluator& evaluator, const std::vector<std::vector<Index>>& changes, ConstVectorRef at,
-                     ConstVectorRef scale, std::uint64_t seed, std::uint64_t number) {
+bool holds_elsewhere(Evaluator& evaluator, const HessianPattern& pattern,
+                     const std::vector<std::vector<Index>>& changes, ConstVectorRef at, ConstVectorRef scale,
+                     std::uint64_t seed, std::uint64_t number) {
   const Index m = at.size();
   const PointWithGradient from = evaluate_aside(evaluator, at, scale, seed, number);
   if (!from.finite) return true;  // it says nothing
@@ -112,8 +192,11 @@ bool holds_elsewhere(Evaluator& evaluator, const std::vector<std::vector<Index>>
   }
   Vector gradient(m);
   if (!std::isfinite(evaluator.evaluate(theta, gradient))) return true;
+  const Vector by_sums = -pattern.sums() * (pattern.sums().transpose() * (theta - from.theta));
   for (Index i = 0; i < m; ++i)
-    if (reached[static_cast<std::size_t>(i)] == 0 && changed(from.gradient(i), gradient(i))) return false;
+    if (reached[static_cast<std::size_t>(i)] == 0 &&
+        changed(from.gradient(i) + by_sums(i), gradient(i), by_sums(i)))
+      return false;
   return true;
 }
 
@@ -124,10 +207,14 @@ std::shared_ptr<const HessianPattern> find_hessian_pattern(Evaluator& evaluator,
   const Index m = at.size();
   const PointWithGradient from = evaluate_aside(evaluator, at, scale, seed, 0);
   if (!from.finite) return nullptr;
-  auto changes = find_changes(evaluator, from, scale);
-  if (changes.empty()) return nullptr;
-  PatternEntries entries = symmetric_entries(changes);
-  for (auto& of_column : changes) of_column.clear();
+  auto found = find_changes(evaluator, from, scale);
+  if (found.empty()) return nullptr;
+  keep_mutual(found);
+  auto sums = find_sums(found);
+  if (!sums) return nullptr;
+  PatternEntries entries = symmetric_entries(found);
+  entries.sums = std::move(*sums);
+  std::vector<std::vector<Index>> changes(static_cast<std::size_t>(m));
   for (std::size_t k = 0; k < entries.rows.size(); ++k) {
     changes[static_cast<std::size_t>(entries.columns[k])].push_back(entries.rows[k]);
     changes[static_cast<std::size_t>(entries.rows[k])].push_back(entries.columns[k]);
@@ -135,7 +222,7 @@ std::shared_ptr<const HessianPattern> find_hessian_pattern(Evaluator& evaluator,
   auto pattern = std::make_shared<const HessianPattern>(m, std::move(entries));
   if (static_cast<double>(pattern->colours()) > kMostColours * static_cast<double>(m)) return nullptr;
   for (std::uint64_t k = 1; k <= kChecks; ++k)
-    if (!holds_elsewhere(evaluator, changes, at, scale, seed, k)) return nullptr;
+    if (!holds_elsewhere(evaluator, *pattern, changes, at, scale, seed, k)) return nullptr;
   return pattern;
 }
 

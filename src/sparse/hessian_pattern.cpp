@@ -1,6 +1,7 @@
 #include "sparse/hessian_pattern.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -85,7 +86,13 @@ class StarColouring {
 }  // namespace
 
 HessianPattern::HessianPattern(Index m, PatternEntries entries)
-    : m_(m), places_(std::move(entries)), diagonal_(at(m), 0) {
+    : m_(m),
+      places_(std::move(entries)),
+      diagonal_(at(m), 0),
+      sums_(Matrix::Zero(m, static_cast<Index>(places_.sums.size()))) {
+  for (std::size_t k = 0; k < places_.sums.size(); ++k)
+    for (const Index i : places_.sums[k].members)
+      sums_(i, static_cast<Index>(k)) = std::sqrt(places_.sums[k].weight);
   for (std::size_t k = 0; k < places_.rows.size(); ++k)
     if (places_.rows[k] == places_.columns[k]) diagonal_[at(places_.rows[k])] = static_cast<Index>(k);
   const Neighbours neighbours = neighbours_of(m, places_);
@@ -107,9 +114,16 @@ void HessianPattern::choose_readings(const Neighbours& neighbours) {
   }
 }
 
+Matrix HessianPattern::sums_times_moves(ConstVectorRef length) const {
+  Matrix moves = Matrix::Zero(m_, colours_);
+  for (Index i = 0; i < m_; ++i) moves(i, colour_[at(i)]) = length(i);
+  return sums_ * (sums_.transpose() * moves);
+}
+
 Matrix HessianPattern::curvature(Evaluator& evaluator, ConstMatrixRef theta, ConstMatrixRef gradient,
                                  ConstVectorRef length, const std::vector<double>& sign) const {
   const Index block = std::max<Index>(1, kMostNumbers / (m_ * colours_));
+  const Matrix of_sums = sums_times_moves(length);
   Matrix out(entries(), theta.cols());
   for (Index first = 0; first < theta.cols(); first += block) {
     const Index count = std::min(block, theta.cols() - first);
@@ -127,9 +141,10 @@ Matrix HessianPattern::curvature(Evaluator& evaluator, ConstMatrixRef theta, Con
       const bool finite = log_density.segment(s * colours_, colours_).allFinite();
       for (Index k = 0; k < entries(); ++k) {
         const auto [row, moves] = readings_[at(k)];
-        const double change = gradient(row, first + s) - there(row, s * colours_ + colour_[at(moves)]);
-        out(k, first + s) =
-            finite ? change / (side * length(moves)) : std::numeric_limits<double>::quiet_NaN();
+        const Index colour = colour_[at(moves)];
+        const double change = side * (gradient(row, first + s) - there(row, s * colours_ + colour));
+        out(k, first + s) = finite ? (change - of_sums(row, colour)) / length(moves)
+                                   : std::numeric_limits<double>::quiet_NaN();
       }
     }
   }
@@ -141,6 +156,17 @@ Matrix HessianPattern::dense(ConstVectorRef values) const {
   for (std::size_t k = 0; k < places_.rows.size(); ++k)
     out(places_.rows[k], places_.columns[k]) = out(places_.columns[k], places_.rows[k]) =
         values(static_cast<Index>(k));
+  if (sums_.cols() > 0) out += sums_ * sums_.transpose();
+  return out;
+}
+
+Vector HessianPattern::entries_of(ConstMatrixRef dense) const {
+  Vector out(entries());
+  for (std::size_t k = 0; k < places_.rows.size(); ++k) {
+    const Index i = places_.rows[k];
+    const Index j = places_.columns[k];
+    out(static_cast<Index>(k)) = dense(i, j) - sums_.row(i).dot(sums_.row(j));
+  }
   return out;
 }
 

@@ -4,6 +4,9 @@
 //
 // Coordinates of one colour are moved together. A star colouring (Coleman and More 1984; Gebremedhin, Manne
 // and Pothen 2005) leaves each entry alone in the row of one of its two coordinates.
+//
+// A soft constraint on a sum, as of spatial effects, makes the Hessian dense by a term of rank 1; such terms
+// are kept apart.
 #include <Eigen/SparseCore>
 #include <cstdint>
 #include <memory>
@@ -13,10 +16,18 @@
 
 namespace magva {
 
-/// Places of the lower triangle, the whole diagonal among them, each once.
+/// -weight (sum of the members)^2 / 2, a term of the log density whose Hessian is constant.
+struct SumTerm {
+  std::vector<Index> members;
+  double weight;
+};
+
+/// Places of the lower triangle, the whole diagonal among them, each once; and what the matrix has beside
+/// them. A coordinate is a member of one sum at most.
 struct PatternEntries {
   std::vector<Index> rows;
   std::vector<Index> columns;
+  std::vector<SumTerm> sums;
 };
 
 class HessianPattern {
@@ -29,14 +40,18 @@ class HessianPattern {
   /// Differences of gradients that give all entries.
   Index colours() const { return colours_; }
   const PatternEntries& places() const { return places_; }
+  /// V such that -Hessian is the matrix with the entries plus V V': one column per sum.
+  const Matrix& sums() const { return sums_; }
 
-  /// Entries of -Hessian at each column of theta, where the gradients are known, by differences over `length`
-  /// along each coordinate; in columns whose `sign` is negative, in the other direction. NaN where a gradient
-  /// is not finite.
+  /// Entries of -Hessian - V V' at each column of theta, where the gradients are known, by differences over
+  /// `length` along each coordinate; in columns whose `sign` is negative, in the other direction. NaN where a
+  /// gradient is not finite.
   Matrix curvature(Evaluator& evaluator, ConstMatrixRef theta, ConstMatrixRef gradient, ConstVectorRef length,
                    const std::vector<double>& sign) const;
+  /// The matrix with these entries plus V V', and the entries of such a matrix.
   Matrix dense(ConstVectorRef values) const;
-  /// The lower triangle of the matrix with these entries.
+  Vector entries_of(ConstMatrixRef dense) const;
+  /// The lower triangle of the matrix with these entries alone; likewise what follows.
   Eigen::SparseMatrix<double> lower(ConstVectorRef values) const;
   Vector diagonal(ConstVectorRef values) const;
   /// A x for the matrix A with these entries.
@@ -51,12 +66,16 @@ class HessianPattern {
   };
   void choose_readings(const std::vector<std::vector<Index>>& neighbours);
 
+  /// What V V' adds to the product of -Hessian with the move of each colour.
+  Matrix sums_times_moves(ConstVectorRef length) const;
+
   Index m_;
   PatternEntries places_;
   std::vector<Index> diagonal_;  // which entry
   std::vector<Index> colour_;
   Index colours_ = 0;
   std::vector<Reading> readings_;
+  Matrix sums_;
 };
 
 /// The pattern around a point, by m gradients; nothing where it is too dense to gain from, or where gradients

@@ -30,7 +30,15 @@ std::shared_ptr<const Factor> factorise(const HessianPattern& pattern, ConstVect
   return factor;
 }
 
-/// Sigma^-1 has the entries `values` of a pattern.
+/// The term of which a pattern has made this column.
+SumTerm as_term(ConstVectorRef column) {
+  SumTerm term{{}, column.cwiseAbs2().maxCoeff()};
+  for (Index i = 0; i < column.size(); ++i)
+    if (column(i) > 0) term.members.push_back(i);
+  return term;
+}
+
+/// Sigma^-1 = S + V V', where S has the entries `values` of a pattern, and V is the pattern's sums.
 class SparsePrecisionCovariance final : public Covariance {
  public:
   SparsePrecisionCovariance(std::shared_ptr<const HessianPattern> pattern, Vector values,
@@ -42,7 +50,7 @@ class SparsePrecisionCovariance final : public Covariance {
   std::unique_ptr<Covariance> clone() const override {
     return std::make_unique<SparsePrecisionCovariance>(*this);
   }
-  Index noise_size() const override { return pattern_->dimension(); }
+  Index noise_size() const override { return pattern_->dimension() + pattern_->sums().cols(); }
   double log_determinant() const override { return log_det_; }
   const HessianPattern* pattern() const override { return pattern_.get(); }
   Vector conditional_sd() const override { return pattern_->diagonal(values_).cwiseSqrt().cwiseInverse(); }
@@ -52,7 +60,10 @@ class SparsePrecisionCovariance final : public Covariance {
     batch.precision_times_delta = batch.noise;
   }
 
-  Vector times(ConstVectorRef v) const override { return factor_->solve(Vector(v)); }
+  Vector times(ConstVectorRef v) const override { return solve(v).col(0); }
+  Vector rough_sd() const override {
+    return probes_.rowwise().norm() / std::sqrt(static_cast<double>(kProbes));
+  }
 
   // With D = E[-Hessian] - Sigma^-1 the metric tr(Sigma D Sigma D) / 2, in which D itself is the steepest
   // ascent, is estimated by w' L^-1 D Sigma D L^-T w for random signs w: linear in D, so that differences of
@@ -60,8 +71,9 @@ class SparsePrecisionCovariance final : public Covariance {
   CovarianceTangent differential(const PairBatch& batch, PairRange pairs,
                                  const ExpectedCurvature*) const override {
     const Vector change = batch.curvature.middleCols(pairs.first, pairs.count).rowwise().mean() - values_;
-    const Matrix image = factor_->solve(pattern_->times(change, probes_));
-    const auto& [rows, columns] = pattern_->places();
+    const Matrix image = solve(pattern_->times(change, probes_));
+    const std::vector<Index>& rows = pattern_->places().rows;
+    const std::vector<Index>& columns = pattern_->places().columns;
     Vector dual(pattern_->entries());
     for (Index k = 0; k < dual.size(); ++k) {
       const Index i = rows[static_cast<std::size_t>(k)];
@@ -95,14 +107,23 @@ class SparsePrecisionCovariance final : public Covariance {
 
   Gaussian gaussian(ConstVectorRef mean) const override {
     const Index m = pattern_->dimension();
-    const Matrix sigma = factor_->solve(Matrix::Identity(m, m));
+    const Matrix sigma = solve(Matrix::Identity(m, m));
     return Gaussian::dense(mean, Eigen::LLT<Matrix>(sigma).matrixL());
+  }
+
+  // To second order: with the change D of the precision, tr(Sigma D Sigma D) / 4 and the length of the shift.
+  double divergence_from(const Covariance& other, ConstVectorRef shift) const override {
+    const auto& before = dynamic_cast<const SparsePrecisionCovariance&>(other);
+    const Matrix image = pattern_->times(values_ - before.values_, probes_);
+    const double trace = image.cwiseProduct(solve(image)).sum() / kProbes;
+    return .25 * trace + .5 * squared_length(shift);
   }
 
   void save(io::ChecksummedWriter& out) const override {
     out.integer(static_cast<std::int64_t>(SavedCovariance::kSparsePrecision));
     out.integer(pattern_->dimension());
     out.matrix(as_matrix(pattern_->places()));
+    out.matrix(pattern_->sums());
     out.matrix(values_);
   }
 
@@ -115,15 +136,32 @@ class SparsePrecisionCovariance final : public Covariance {
     return out;
   }
 
-  /// Sigma^1/2 z.
+  /// Sigma^1/2 z: a draw of N(0, S^-1), conditioned on the sums (Rue and Held 2005, section 2.3.3).
   Matrix root_times(const Matrix& z) const {
-    return factor_->permutationPinv() * Matrix(factor_->matrixU().solve(z));
+    Matrix out =
+        factor_->permutationPinv() * Matrix(factor_->matrixU().solve(z.topRows(pattern_->dimension())));
+    const Matrix& sums = pattern_->sums();
+    if (sums.cols() == 0) return out;
+    return out - sums_solved_ * between_sums_.solve(sums.transpose() * out + z.bottomRows(sums.cols()));
+  }
+
+  /// Sigma v, by Woodbury's identity.
+  Matrix solve(ConstMatrixRef v) const {
+    Matrix out = factor_->solve(Matrix(v));
+    if (pattern_->sums().cols() > 0) out -= sums_solved_ * between_sums_.solve(sums_solved_.transpose() * v);
+    return out;
   }
 
   void set_factor(std::shared_ptr<const Factor> factor) {
     factor_ = std::move(factor);
     log_det_ = -2 * Vector(Eigen::SparseMatrix<double>(factor_->matrixL()).diagonal()).array().log().sum();
-    Matrix signs(pattern_->dimension(), kProbes);
+    const Matrix& sums = pattern_->sums();
+    if (sums.cols() > 0) {
+      sums_solved_ = factor_->solve(sums);
+      between_sums_.compute(Matrix::Identity(sums.cols(), sums.cols()) + sums.transpose() * sums_solved_);
+      log_det_ -= 2 * Vector(between_sums_.matrixLLT().diagonal()).array().log().sum();
+    }
+    Matrix signs(noise_size(), kProbes);
     Noise(1, NoiseStream::kEvaluation).fill(0, 0, signs);
     probes_ = root_times(signs.unaryExpr([](double x) { return x < 0 ? -1. : 1.; }));
   }
@@ -136,14 +174,19 @@ class SparsePrecisionCovariance final : public Covariance {
     return true;
   }
 
+  /// v' Sigma^-1 v.
+  double squared_length(ConstVectorRef v) const {
+    return v.dot(pattern_->times(values_, v).col(0)) + (pattern_->sums().transpose() * v).squaredNorm();
+  }
+
   /// Of a change of the precision, relative to it: the largest eigenvalue of Sigma times it, from below.
   double relative_norm(const Vector& change) const {
     Vector v = probes_.col(0);
     double norm = 0;
     for (int k = 0; k < kNormIterations; ++k) {
       const Vector image = pattern_->times(change, v);
-      const Vector next = factor_->solve(image);
-      const double length = std::sqrt(std::max(v.dot(pattern_->times(values_, v).col(0)), 1e-300));
+      const Vector next = solve(image).col(0);
+      const double length = std::sqrt(std::max(squared_length(v), 1e-300));
       norm = std::sqrt(std::max(0., next.dot(image))) / length;
       v = next / std::max(next.norm(), 1e-300);
     }
@@ -152,8 +195,10 @@ class SparsePrecisionCovariance final : public Covariance {
 
   std::shared_ptr<const HessianPattern> pattern_;
   Vector values_;
-  std::shared_ptr<const Factor> factor_;
-  Matrix probes_;  // Sigma^1/2 times random signs
+  std::shared_ptr<const Factor> factor_;  // of S
+  Matrix sums_solved_;                    // S^-1 V
+  Eigen::LLT<Matrix> between_sums_;       // of I + V' S^-1 V
+  Matrix probes_;                         // Sigma^1/2 times random signs
   double log_det_ = 0;
 };
 
@@ -170,15 +215,18 @@ std::unique_ptr<Covariance> make_sparse_precision(std::shared_ptr<const HessianP
 std::unique_ptr<Covariance> read_sparse_precision(io::ChecksummedReader& in) {
   const Index m = in.integer();
   const Matrix stored = in.matrix();
+  const Matrix sums = in.matrix();
   Vector values = in.matrix().reshaped();
-  const bool fits = m > 0 && stored.cols() == 2 && stored.rows() == values.size() && values.size() >= m &&
-                    stored.minCoeff() >= 0 && stored.maxCoeff() < static_cast<double>(m);
+  const bool fits = m > 0 && stored.cols() == 2 && sums.rows() == m && stored.rows() == values.size() &&
+                    values.size() >= m && stored.minCoeff() >= 0 &&
+                    stored.maxCoeff() < static_cast<double>(m);
   if (!fits) in.fail("its parts do not fit each other");
   PatternEntries places;
   for (Index k = 0; k < stored.rows(); ++k) {
     places.rows.push_back(static_cast<Index>(stored(k, 0)));
     places.columns.push_back(static_cast<Index>(stored(k, 1)));
   }
+  for (const auto& sum : sums.colwise()) places.sums.push_back(as_term(sum));
   auto covariance =
       make_sparse_precision(std::make_shared<const HessianPattern>(m, std::move(places)), std::move(values));
   if (!covariance) in.fail("its parts do not fit each other");

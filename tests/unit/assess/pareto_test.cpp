@@ -116,6 +116,14 @@ TEST(Tails, AreToldApart) {
     return -theta.cwiseAbs().sum();
   });
   EXPECT_EQ(kind(laplace, q3), TailKind::kLight);
+  // It falls like a logarithm, but only where nothing is left.
+  const auto student30 = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
+    const double t2 = theta(0) * theta(0);
+    gradient(0) = -31 * theta(0) / (30 + t2);
+    return -15.5 * std::log1p(t2 / 30);
+  });
+  EXPECT_EQ(kind(student30, Gaussian::low_rank(Vector::Zero(1), Matrix(1, 0), Vector::Ones(1))),
+            TailKind::kLight);
 }
 
 }  // namespace

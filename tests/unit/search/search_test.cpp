@@ -1,12 +1,14 @@
 // The stages before the refinement, each alone: mode search, curvature, choice of the rank.
 #include <gtest/gtest.h>
 #include <Eigen/Cholesky>
+#include <Eigen/LU>
 
 #include <cmath>
 
 #include "core/noise.hpp"
 #include "search/candidates.hpp"
 #include "search/curvature.hpp"
+#include "search/path_gaussians.hpp"
 #include "search/rank_choice.hpp"
 #include "statistical/targets.hpp"
 
@@ -133,6 +135,58 @@ TEST(RankChoice, TakesAsManyFactorsAsPay) {
   for (std::size_t i = 1; i < choice.path.size(); ++i)
     EXPECT_GE(choice.path[i].gain, choice.path[i - 1].gain - 1e-3);
   EXPECT_EQ(choose_rank(fitter, kFullRankDimension).rank, kFullRankDimension);
+}
+
+// L-BFGS's inverse Hessian as a matrix: what its draws, its determinant and its products say.
+TEST(SecantCovariance, IsOneMatrixAndKnowsItsLastDifference) {
+  constexpr Index m = 12;
+  const Matrix precision = random_precision(m);
+  SecantCovariance covariance(m);
+  PathPoint last, before;
+  for (std::uint64_t k = 0; k < 14; ++k) {  // more than it remembers
+    before = last;
+    last.theta = normals(m, 1, 20 + k).col(0);
+    last.gradient = -precision * last.theta;
+    if (k > 0) covariance.add(before, last);
+  }
+  const Matrix root = covariance.draws(Matrix::Identity(covariance.noise_size(), covariance.noise_size()));
+  const Matrix sigma = root * root.transpose();
+  EXPECT_NEAR(covariance.log_determinant(), std::log(sigma.determinant()), 1e-8);
+  const Vector v = normals(m, 1, 50).col(0);
+  EXPECT_LT((covariance.times(v) - sigma * v).norm(), 1e-10 * (sigma * v).norm());
+  const Vector step = last.theta - before.theta;
+  EXPECT_LT((sigma * (before.gradient - last.gradient) - step).norm(), 1e-10 * step.norm());
+}
+
+/// Effects with an unknown sd, its logarithm last: the log density has a maximum where they all vanish, at
+/// -13, and nearly all mass elsewhere.
+auto spiked_hierarchy(Index groups) {
+  return make_model(groups + 1,
+                    [groups, y = Vector(normals(groups, 1, 60))](ConstVectorRef theta, VectorRef gradient) {
+                      const auto n = static_cast<double>(groups);
+                      const Vector effect = theta.head(groups);
+                      const double log_sd = theta(groups);
+                      const double precision = std::exp(-2 * log_sd);
+                      const Vector left = 3 * y - effect;
+                      gradient.head(groups) = left - precision * effect;
+                      gradient(groups) = precision * effect.squaredNorm() - n - 5 * (log_sd + 1);
+                      return -.5 * left.squaredNorm() - .5 * precision * effect.squaredNorm() - n * log_sd -
+                             2.5 * (log_sd + 1) * (log_sd + 1);
+                    });
+}
+
+TEST(Candidates, ASpikeIsNotTheOnlyOne) {
+  constexpr Index groups = 60;
+  const auto model = spiked_hierarchy(groups);
+  Evaluator evaluator(model, 1);
+  SearchState state;
+  state.points = {Vector::Zero(groups + 1)};
+  const SearchResult found = find_candidates(evaluator, state, 1);
+  ASSERT_EQ(found.candidates.size(), 2U);
+  EXPECT_TRUE(found.candidates[0].is_mode);
+  EXPECT_NEAR(found.candidates[0].centre.theta(groups), -13, .1);
+  EXPECT_FALSE(found.candidates[1].is_mode);
+  EXPECT_GT(found.candidates[1].centre.theta(groups), -5);
 }
 
 TEST(Candidates, TwoModesAreFoundOnceEach) {

@@ -16,27 +16,26 @@ constexpr Index kSize = 120;
 
 /// Three parameters on which all depend, a chain of the others, and fourth powers of all. Linear terms keep
 /// the derivatives away from 0.
-auto hierarchy() {
-  return make_model(kSize, [](ConstVectorRef theta, VectorRef gradient) {
-    double sum = 0;
-    gradient.setZero();
-    const auto add = [&](Index i, Index j, double weight) {  // a term of theta_i - theta_j
-      const double d = theta(i) - theta(j);
-      sum -= weight * (.5 * d * d + .1 * d * d * d * d);
-      const double slope = weight * (d + .4 * d * d * d);
-      gradient(i) -= slope;
-      gradient(j) += slope;
-    };
-    for (Index i = 0; i < kSize; ++i) {
-      sum -= .5 * theta(i) * theta(i) - .3 * theta(i);
-      gradient(i) += .3 - theta(i);
-      for (Index g = 0; g < kGlobals; ++g)
-        if (i >= kGlobals) add(i, g, .2 + .1 * static_cast<double>(g));
-      if (i > kGlobals) add(i, i - 1, 2);
-    }
-    return sum;
-  });
+double hierarchy_density(ConstVectorRef theta, VectorRef gradient) {
+  double sum = 0;
+  gradient.setZero();
+  const auto add = [&](Index i, Index j, double weight) {  // a term of theta_i - theta_j
+    const double d = theta(i) - theta(j);
+    sum -= weight * (.5 * d * d + .1 * d * d * d * d);
+    const double slope = weight * (d + .4 * d * d * d);
+    gradient(i) -= slope;
+    gradient(j) += slope;
+  };
+  for (Index i = 0; i < kSize; ++i) {
+    sum -= .5 * theta(i) * theta(i) - .3 * theta(i);
+    gradient(i) += .3 - theta(i);
+    for (Index g = 0; g < kGlobals; ++g)
+      if (i >= kGlobals) add(i, g, .2 + .1 * static_cast<double>(g));
+    if (i > kGlobals) add(i, i - 1, 2);
+  }
+  return sum;
 }
+auto hierarchy() { return make_model(kSize, &hierarchy_density); }
 
 Matrix dense(const HessianPattern& pattern, const Vector& values) {
   return pattern.times(values, Matrix::Identity(kSize, kSize));
@@ -89,6 +88,85 @@ TEST_F(SparseHessian, OfADenseModelIsNotSparse) {
   const auto dense_model = test::gaussian_target(Vector::Zero(kSize), x.transpose() * x, 0);
   Evaluator other(dense_model, 1);
   EXPECT_FALSE(find_hessian_pattern(other, Vector::Zero(kSize), Vector::Ones(kSize), 1));
+}
+
+/// The same with soft constraints on two sums.
+auto constrained_hierarchy() {
+  return make_model(kSize, [](ConstVectorRef theta, VectorRef gradient) {
+    double value = hierarchy_density(theta, gradient);
+    const auto constrain = [&](Index first, Index count, double weight) {
+      const double sum = theta.segment(first, count).sum();
+      value -= .5 * weight * sum * sum;
+      gradient.segment(first, count).array() -= weight * sum;
+    };
+    constrain(10, 40, 3);
+    constrain(60, 50, .5);
+    return value;
+  });
+}
+
+struct ConstrainedHessian : ::testing::Test {
+  decltype(constrained_hierarchy()) model = constrained_hierarchy();
+  Evaluator evaluator{model, 1};
+  std::shared_ptr<const HessianPattern> pattern =
+      find_hessian_pattern(evaluator, Vector::Zero(kSize), Vector::Ones(kSize), 1);
+
+  Vector curvature_at(const Vector& at) {
+    Vector gradient(kSize);
+    evaluator.evaluate(at, gradient);
+    return pattern->curvature(evaluator, at, gradient, Vector::Constant(kSize, 1e-6), {1}).col(0);
+  }
+};
+
+TEST_F(ConstrainedHessian, KeepsTheSumsApart) {
+  ASSERT_TRUE(pattern);
+  EXPECT_EQ(pattern->entries(), kSize + kGlobals * (kSize - kGlobals) + kSize - kGlobals - 1);
+  ASSERT_EQ(pattern->sums().cols(), 2);
+  EXPECT_EQ((pattern->sums().array() != 0).count(), 90);
+  EXPECT_NEAR(pattern->sums()(10, 0) * pattern->sums()(49, 0), 3, 1e-6);
+  EXPECT_NEAR(pattern->sums()(60, 1) * pattern->sums()(109, 1), .5, 1e-6);
+}
+
+TEST_F(ConstrainedHessian, IsThePlainOne) {
+  const Vector at = test::random_matrix(kSize, 1, 3);
+  const Matrix expected = plain_curvature(evaluator, at);
+  const Vector values = curvature_at(at);
+  EXPECT_LT((pattern->dense(values) - expected).cwiseAbs().maxCoeff(), 1e-4);
+  EXPECT_LT((pattern->entries_of(expected) - values).cwiseAbs().maxCoeff(), 1e-4);
+}
+
+TEST_F(ConstrainedHessian, GivesAGaussian) {
+  const Vector values = curvature_at(Vector::Zero(kSize));
+  const auto covariance = make_sparse_precision(pattern, values);
+  ASSERT_TRUE(covariance);
+  const Matrix sigma = pattern->dense(values).llt().solve(Matrix::Identity(kSize, kSize));
+  PairBatch batch;
+  batch.noise = Matrix::Identity(covariance->noise_size(), covariance->noise_size());
+  covariance->draw(batch);
+  EXPECT_LT((batch.deviation * batch.deviation.transpose() - sigma).norm(), 1e-9 * sigma.norm());
+  const Vector v = test::random_matrix(kSize, 1, 4);
+  EXPECT_LT((covariance->times(v) - sigma * v).norm(), 1e-9 * (sigma * v).norm());
+  const Gaussian q = covariance->gaussian(v);
+  EXPECT_LT((q.sd() - sigma.diagonal().cwiseSqrt()).norm(), 1e-9);
+  EXPECT_NEAR(covariance->log_determinant(), q.log_determinant(), 1e-8);
+  const Vector ratio = covariance->rough_sd().cwiseQuotient(q.sd());
+  EXPECT_GT(ratio.minCoeff(), .2);
+  EXPECT_LT(ratio.maxCoeff(), 3);
+}
+
+// The mean of many effects moves all of them alike, and is no sum.
+TEST(SparsePattern, OfAMeanIsNoSum) {
+  const auto model = make_model(kSize, [](ConstVectorRef theta, VectorRef gradient) {
+    const Vector sum = theta.tail(kSize - 1).array() + theta(0);
+    gradient(0) = .3 - theta(0) - sum.sum();
+    gradient.tail(kSize - 1) = .3 - sum.array();
+    return .3 * theta.sum() - .5 * theta(0) * theta(0) - .5 * sum.squaredNorm();
+  });
+  Evaluator evaluator(model, 1);
+  const auto pattern = find_hessian_pattern(evaluator, Vector::Zero(kSize), Vector::Ones(kSize), 1);
+  ASSERT_TRUE(pattern);
+  EXPECT_EQ(pattern->sums().cols(), 0);
+  EXPECT_EQ(pattern->entries(), 2 * kSize - 1);
 }
 
 // Near the given point neighbours do not meet; elsewhere they do.
