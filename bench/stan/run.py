@@ -141,9 +141,13 @@ def fit(program: str, posterior: Posterior, seed: int, extra: list[str], folder:
     return Outcome(record, seconds, run.returncode == 0, *worst_errors(record["parameters"], posterior.reference))
 
 
+def number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
 def show(posterior: Posterior, seed: int, outcome: Outcome, warnings: bool) -> None:
     r = outcome.record
-    print(f"{posterior.name:62} {seed:4} {r['elbo']:12.2f} {r['family']:>10} {r['rank']:5} {r['khat'] or math.nan:6.2f} "
+    print(f"{posterior.name:62} {seed:4} {number(r['elbo']):12.2f} {r['family']:>10} {r['rank']:5} {number(r['khat']):6.2f} "
           f"{outcome.seconds:7.2f} {outcome.mean_error:6.3f} {outcome.sd_error:6.3f}  {r['stopped']}, {outcome.verdict()}", flush=True)
     if warnings:
         for warning in r["warnings"]:

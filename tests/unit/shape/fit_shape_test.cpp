@@ -90,6 +90,16 @@ TEST(FitShape, FlowsOpenIntoAFunnel) {
   EXPECT_GT(result.elbo, -.05);
 }
 
+// The sd of theta_2 is exp(a^2): most of it comes from tails that hold little mass.
+TEST(FitShape, AFlowThatMissesTailsIsNotTrusted) {
+  constexpr double kA = 1.5;
+  const auto model = funnel(kA);
+  const FitResult result = fit(model, with_shape(ShapeChoice::kFlow, 8));
+  const double error = std::abs(std::log(result.posterior.best().sd()(1)) - kA * kA);
+  ASSERT_GT(error, .25);  // else this asks for nothing
+  EXPECT_FALSE(result.trusted && result.doubts.empty());
+}
+
 TEST(FitShape, AGaussianPosteriorKeepsTheGaussian) {
   const auto model = test::gaussian_target(Vector{{1, -2}}, Matrix{{2, .5}, {.5, 1}}, 0);
   const FitResult plain = fit(model, with_shape(ShapeChoice::kGaussian));
