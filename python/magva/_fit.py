@@ -76,7 +76,7 @@ class Fit:
         """Name, mean, sd and quantiles by corrected draws. A draw may come more than once: sds need no distinct ones."""
         values = np.asarray(self._handle.report(self._handle.corrected_draws(number, 1), 1))
         quantiles = np.nanquantile(values, (0.05, 0.5, 0.95), axis=1)
-        columns = zip(self._handle.quantity_names, np.nanmean(values, axis=1), np.nanstd(values, axis=1, ddof=1), *quantiles)
+        columns = zip(self._handle.quantity_names, np.nanmean(values, axis=1), np.nanstd(values, axis=1, ddof=1), *quantiles, strict=True)
         return [tuple(column) for column in columns]
 
     def quantiles(self, probabilities: Iterable[float] = (0.05, 0.5, 0.95), *, number: int = 4000, seed: int = 1) -> pd.DataFrame:
@@ -147,7 +147,7 @@ class Fit:
 
     @property
     def theta_sd(self) -> Array:
-        """The standard deviations of theta: of the fitted shape if it is no Gaussian, by linear response if it was computed, else the Gaussian's."""
+        """The standard deviations of theta: of the shape if it is no Gaussian, else by linear response, else the Gaussian's."""
         return self._handle.posterior.best.sd()
 
     def theta_draws(self, number: int = 1000, *, seed: int = 1, correct: bool = False, resample: bool = False) -> Array:
@@ -261,11 +261,7 @@ class Fit:
     def verdict(self) -> str:
         """The result's quality in a sentence or two."""
         if self.trusted and not self.warnings:
-            return (
-                f"To be trusted: k-hat is {self.khat:.2f}, {_core.describe_khat(self.khat)}."
-                if math.isfinite(self.khat)
-                else "To be trusted."
-            )
+            return "To be trusted."
         return ("To be trusted, but: " if self.trusted else "Not to be trusted: ") + "; ".join(self.warnings) + "."
 
     @property

@@ -39,7 +39,6 @@ void bind_gaussian(nb::module_& module) {
       .def("residual_sd", [](const Gaussian& self) { return Vector(self.residual_sd()); })
       .def("factor_shares", &Gaussian::factor_shares);
   module.def("kl_divergence", &kl_divergence, nb::arg("a"), nb::arg("b"));
-  module.def("describe_khat", &describe_khat, nb::arg("khat"));
 }
 
 }  // namespace magva::python
