@@ -28,18 +28,18 @@ constexpr std::int64_t kGradientsOfGaussian = 4;
 constexpr double kMostGradientProducts = 1e6;
 /// Linear response that changes an sd by more, by its logarithm, asks for another shape.
 constexpr double kLargeResponse = .2;
-/// Where straight lines in the coordinates of the base do not show tails, a shape's means and sds must agree
-/// with what was found about the Gaussian's, in sds and in logarithms, to this; beyond the second, an sd off
-/// by a factor of two, it is of no use.
+/// A flow's means and sds must agree with what was found about the Gaussian's, in sds and in logarithms, to
+/// this; beyond the second, an sd off by a factor of two, it is of no use.
 constexpr double kAgreement = .2;
 constexpr double kUseless = .69;
 /// An ELBO gains if it is higher by more than this many standard errors of the difference.
 constexpr double kNoise = 3;
 
-/// What a shape may cure; others, such as several modes, it cannot.
+/// What a shape may cure; others, such as several modes, it cannot, nor tails like a power: their sds come
+/// from where no draw goes.
 bool about_shape(WarningKind kind) {
   return kind == WarningKind::kKhat || kind == WarningKind::kFarFromGaussian ||
-         kind == WarningKind::kReweighted || kind == WarningKind::kHeavyTails;
+         kind == WarningKind::kReweighted;
 }
 
 /// How bad a verdict is: not to be trusted, with doubts, or neither; and of two alike the larger doubt.
@@ -120,7 +120,7 @@ class ShapeRun {
           fit_shape(evaluator, fitted_, first_map(shape), {.iterations = iterations, .seed = options_.seed}));
       const std::int64_t gradients = control.evaluations();
       Assessment assessment = assess_shape(*shaped, control);
-      if (shape == ShapeChoice::kFlow || heavy_tails() != nullptr) keep_doubts(*shaped, assessment);
+      if (shape == ShapeChoice::kFlow) keep_doubts(*shaped, assessment);
       if (!control.stopped()) decide(std::move(shaped), std::move(assessment));
       result_.gradient_evaluations = gradients;
     } catch (const Stopped&) {  // the result is what it was
@@ -149,19 +149,9 @@ class ShapeRun {
                    .estimate = std::nullopt});
   }
 
-  /// The warning that the Gaussian was given of them, if it was.
-  const Warning* heavy_tails() const {
-    const auto found =
-        std::find_if(result_.warnings.begin(), result_.warnings.end(),
-                     [](const Warning& warning) { return warning.kind == WarningKind::kHeavyTails; });
-    return found == result_.warnings.end() ? nullptr : &*found;
-  }
-
-  /// A flow can follow the mass of a funnel and miss the tails that make its sds, and any shape the tails of
-  /// a t distribution: what the assessment of the Gaussian found there must have been mended.
+  /// A flow can follow the mass of a funnel and miss the tails that make its sds, where no straight line in
+  /// the coordinates of its base goes. What the assessment of the Gaussian found there must have been mended.
   void keep_doubts(const ShapedGaussian& shaped, Assessment& assessment) const {
-    if (result_.doubts.empty() && heavy_tails() != nullptr)
-      assessment.distrust(WarningKind::kHeavyTails, heavy_tails()->message);
     const Vector mean = shaped.mean(), sd = shaped.sd();
     const Gaussian& reported = fitted_.corrected();
     const Vector reported_sd = reported.sd();
@@ -174,11 +164,10 @@ class ShapeRun {
         const double size = std::max(std::abs(left.shift), std::abs(std::log(left.sd_ratio)));
         if (!(size > kAgreement)) continue;
         assessment.doubts.push_back(left);
-        assessment.warn(
-            WarningKind::kReweighted,
-            fmt::format("the shape has not mended {}: its mean is off by about {:.2g} sds and its "
-                        "sd by a factor of about {:.2g}; sample this model by MCMC",
-                        left.parameter, std::abs(left.shift), left.sd_ratio));
+        assessment.warn(WarningKind::kReweighted,
+                        fmt::format("the flow has not mended {}: its mean is off by about {:.2g} sds and its "
+                                    "sd by a factor of about {:.2g}; sample this model by MCMC",
+                                    left.parameter, std::abs(left.shift), left.sd_ratio));
         if (size > kUseless) assessment.trusted = false;
       }
   }
