@@ -44,8 +44,6 @@ constexpr double kUseless = .69;
 /// than these, and these a parameter, is nowhere near the posterior.
 constexpr double kHopelessSpread = 100;
 constexpr double kHopelessShare = 10;
-/// A quantity whose mean or sd weights change by more is in doubt.
-constexpr double kMostReweighted = .3;
 /// Linear response that changes no sd by more, by its logarithm, has found the posterior near a Gaussian in
 /// all its marginals, whatever weights in many dimensions do.
 constexpr double kSmallResponse = .15;
@@ -313,15 +311,15 @@ void assess_other_modes(Evaluator& evaluator, const Gaussian& reported, std::uin
 /// What the weights of the Gaussian's draws, where they tell, make of the quantities that will be read.
 void assess_weighted_moments(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                              const AssessmentOptions& options, Assessment& out) {
+  // The sd of the log of an sd from so many draws; three times that for the worst of several.
+  const double bound = kDoubt + 3 / std::sqrt(2 * weights.effective);
   if (options.quantities != nullptr)
     return assess_reweighting(
-        reweight_quantities(evaluator, q.corrected(), *options.quantities, options.seed), kMostReweighted,
-        out);
+        reweight_quantities(evaluator, q.corrected(), *options.quantities, options.seed), bound, out);
   const Gaussian& reported = out.correction_holds ? q.corrected() : q;
   const auto moved = most_reweighted(evaluator.model(), q.corrected(), reported, options.seed + 1,
                                      exponentials(weights.log_weights), evaluator.workers());
-  // The sd of the log of an sd from so many draws; three times that for the worst of several.
-  assess_reweighting(moved, kDoubt + 3 / std::sqrt(2 * weights.effective), out);
+  assess_reweighting(moved, bound, out);
 }
 
 /// What takes further evaluations, and is left out where there is no time for them. True where the
