@@ -58,7 +58,7 @@ class Model {
   /// Log densities alone, on lines through one centre: entry (k, j) of `log_density` is that at
   /// centre + steps(k) directions.col(j). False, with nothing written, if the model has no faster way than
   /// `evaluate`. To be overridden by models in which theta enters by linear predictors, whose products with a
-  /// direction do for all of its points.
+  /// direction do for all of its points, and where values take less than gradients.
   virtual bool evaluate_lines(ConstVectorRef /*centre*/, ConstMatrixRef /*directions*/,
                               ConstVectorRef /*steps*/, MatrixRef /*log_density*/,
                               Evaluation& /*evaluation*/) const {

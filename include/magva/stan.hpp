@@ -50,6 +50,8 @@ class StanModel final : public Model {
   /// log p(theta) with its constants and the Jacobian of the constraints.
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                 Evaluation& evaluation) const override;
+  bool evaluate_lines(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps,
+                      MatrixRef log_density, Evaluation& evaluation) const override;
   std::string parameter_name(Index i) const override;
 
   std::string name() const;

@@ -91,28 +91,34 @@ Vector Evaluator::evaluate_values(ConstMatrixRef theta) {
 }
 
 Matrix Evaluator::evaluate_lines(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps) {
-  const Index points = steps.size();
-  Matrix out(points, directions.cols());
-  Evaluation evaluation{*scratch_, workers_, calls_};
+  Matrix out(steps.size(), directions.cols());
   if (control_ != nullptr && one_column_ == 0) time_one_column(centre);
-  const Index lines_at_once = std::max<Index>(1, columns_ / points);
-  bool fast = true;
-  for (Index first = 0; first < directions.cols(); first += lines_at_once) {
-    const auto some = directions.middleCols(first, std::min(lines_at_once, directions.cols() - first));
-    auto log_density = out.middleCols(first, some.cols());
-    if (control_ != nullptr) control_->poll();
-    fast = fast && model_.evaluate_lines(centre, some, steps, log_density, evaluation);
-    if (fast) continue;
-    Matrix theta(centre.size(), points * some.cols());
-    for (Index j = 0; j < some.cols(); ++j)
-      theta.middleCols(j * points, points) = (some.col(j) * steps.transpose()).colwise() + centre;
-    Matrix gradient(theta.rows(), theta.cols());
-    Vector values(theta.cols());
-    evaluate(theta, values, gradient);
-    log_density.reshaped() = values;
-  }
+  const Index points = std::clamp<Index>(columns_, 1, steps.size());
+  const Index lines = std::max<Index>(1, columns_ / points);
+  for (Index j = 0; j < directions.cols(); j += lines)
+    for (Index k = 0; k < steps.size(); k += points) {
+      const Index some_lines = std::min(lines, directions.cols() - j);
+      const Index some_points = std::min(points, steps.size() - k);
+      if (control_ != nullptr) control_->poll();
+      evaluate_points(centre, directions.middleCols(j, some_lines), steps.segment(k, some_points),
+                      out.block(k, j, some_points, some_lines));
+    }
   return out.unaryExpr(
       [](double value) { return std::isfinite(value) ? value : -std::numeric_limits<double>::infinity(); });
+}
+
+void Evaluator::evaluate_points(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps,
+                                MatrixRef log_density) {
+  Evaluation evaluation{*scratch_, workers_, calls_};
+  if (model_.evaluate_lines(centre, directions, steps, log_density, evaluation)) return;
+  const Index points = steps.size();
+  Matrix theta(centre.size(), points * directions.cols());
+  for (Index j = 0; j < directions.cols(); ++j)
+    theta.middleCols(j * points, points) = (directions.col(j) * steps.transpose()).colwise() + centre;
+  Matrix gradient(theta.rows(), theta.cols());
+  Vector values(theta.cols());
+  evaluate(theta, values, gradient);
+  log_density = values.reshaped(points, directions.cols());
 }
 
 double Evaluator::evaluate(ConstVectorRef theta, VectorRef gradient) {

@@ -48,6 +48,9 @@ class Evaluator {
   }
 
  private:
+  /// A batch of points on some lines.
+  void evaluate_points(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps,
+                       MatrixRef log_density);
   /// The time that a batch may take, and how many columns that is.
   void time_one_column(ConstVectorRef theta);
   void adapt_batch(Index columns, double seconds);

@@ -60,6 +60,7 @@ Interface find_functions(Symbols& symbols) {
   symbols.find("bs_param_unc_num", bs.param_unc_num);
   symbols.find("bs_param_constrain", bs.param_constrain);
   symbols.find("bs_param_unconstrain_json", bs.param_unconstrain_json);
+  symbols.find("bs_log_density", bs.log_density);
   symbols.find("bs_log_density_gradient", bs.log_density_gradient);
   symbols.find("bs_rng_construct", bs.rng_construct);
   symbols.find("bs_rng_destruct", bs.rng_destruct);

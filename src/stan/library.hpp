@@ -26,6 +26,8 @@ struct Interface {
   int (*param_constrain)(const ModelHandle*, bool transformed, bool generated, const double* unconstrained,
                          double* constrained, RandomHandle*, char** error);
   int (*param_unconstrain_json)(const ModelHandle*, const char* json, double* unconstrained, char** error);
+  int (*log_density)(const ModelHandle*, bool propto, bool jacobian, const double* unconstrained,
+                     double* log_density, char** error);
   int (*log_density_gradient)(const ModelHandle*, bool propto, bool jacobian, const double* unconstrained,
                               double* log_density, double* gradient, char** error);
   RandomHandle* (*rng_construct)(unsigned seed, char** error);

@@ -69,6 +69,17 @@ struct StanModel::State {
     return concurrent ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(tape());
   }
 
+  double evaluate_value(const double* theta) const {
+    ErrorMessage error(bs);
+    double log_density = kNaN;
+    evaluated.fetch_add(1, std::memory_order_relaxed);
+    if (bs.log_density(model.get(), false, true, theta, &log_density, error.out()) != 0)
+      return reject(thrown, error.text());
+    if (!std::isfinite(log_density))
+      return reject(non_finite, fmt::format("the log density is {}", log_density));
+    return log_density;
+  }
+
   double evaluate_draw(const double* theta, Eigen::Ref<Vector> gradient) const {
     ErrorMessage error(bs);
     double log_density = kNaN;
@@ -128,6 +139,23 @@ void StanModel::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef 
   }
   const auto turn = state_->turn();
   for (Index s = 0; s < theta.cols(); ++s) evaluate_draw(s);
+}
+
+bool StanModel::evaluate_lines(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps,
+                               MatrixRef log_density, Evaluation& evaluation) const {
+  const auto evaluate_point = [&](Index s) {
+    const Index k = s % steps.size(), j = s / steps.size();
+    const Vector theta = centre + steps(k) * directions.col(j);
+    log_density(k, j) = state_->evaluate_value(theta.data());
+  };
+  const Index points = steps.size() * directions.cols();
+  if (state_->concurrent) {
+    evaluation.workers.run(points, evaluate_point);
+    return true;
+  }
+  const auto turn = state_->turn();
+  for (Index s = 0; s < points; ++s) evaluate_point(s);
+  return true;
 }
 
 std::string StanModel::parameter_name(Index i) const { return state_->names.at(static_cast<std::size_t>(i)); }

@@ -141,6 +141,16 @@ EXPORT int bs_param_unconstrain_json(const bs_model* model, const char* json, do
   });
 }
 
+EXPORT int bs_log_density(const bs_model* model, bool propto, bool jacobian, const double* theta,
+                          double* value, char** error) {
+  return guarded("log_density()", -1, error, [&] {
+    if (propto || !jacobian) throw std::invalid_argument("this library keeps constants and the Jacobian");
+    Vector slope(static_cast<Eigen::Index>(model->program->unconstrained.size()));
+    *value = model->program->log_density(point(model, theta), slope);
+    return 0;
+  });
+}
+
 EXPORT int bs_log_density_gradient(const bs_model* model, bool propto, bool jacobian, const double* theta,
                                    double* value, double* gradient, char** error) {
   return guarded("log_density_gradient()", -1, error, [&] {

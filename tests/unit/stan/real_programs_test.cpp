@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "core/evaluator.hpp"
 #include "libraries.hpp"
 #include "magva/stan.hpp"
 
@@ -39,6 +40,8 @@ TEST_P(RealProgram, HasTheGradientOfItsLogDensity) {
   const Vector theta = somewhere(model->dimension());
   const auto here = evaluate(*model, theta);
   ASSERT_TRUE(std::isfinite(here.log_density(0))) << model->rejections().first_message;
+  EXPECT_NEAR(Evaluator(*model, 1).evaluate_values(theta)(0), here.log_density(0),
+              1e-12 * (1 + std::abs(here.log_density(0))));
   constexpr double h = 1e-5;
   for (Index i = 0; i < std::min<Index>(theta.size(), 10); ++i) {
     const Vector step = h * Vector::Unit(theta.size(), i);

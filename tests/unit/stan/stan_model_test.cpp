@@ -6,6 +6,7 @@
 #include <fstream>
 #include <numbers>
 
+#include "core/evaluator.hpp"
 #include "libraries.hpp"
 #include "magva/error.hpp"
 
@@ -60,6 +61,8 @@ TEST(StanModel, WorkersChangeNothing) {
   const auto four = evaluate(model, theta, 4);
   EXPECT_EQ(one.log_density, four.log_density);
   EXPECT_EQ(one.gradient, four.gradient);
+  EXPECT_EQ(Evaluator(model, 1).evaluate_values(theta), one.log_density);
+  EXPECT_EQ(Evaluator(model, 4).evaluate_values(theta), one.log_density);
 }
 
 TEST(StanModel, EvaluatesOneAfterAnotherWithoutStanThreads) {
