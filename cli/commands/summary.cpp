@@ -162,8 +162,7 @@ std::vector<ParameterSummary> parameters_of(const FitRecord& record, const optio
   if (values.flag("correct")) return corrected_parameters(values);
   if (!values.given("level")) return record.parameters;
   const results::StoredFit fit = results::load_fit(values.arguments.at(0));
-  return results::summarise(*make_reporter(fit), fit.posterior.best(), 1, values.number("level"))
-      .parameters;
+  return results::summarise(*make_reporter(fit), fit.posterior.best(), 1, values.number("level")).parameters;
 }
 
 int run_summary(const options::Values& values) {

@@ -186,8 +186,7 @@ void bind_fit(nb::module_& module) {
       .def(
           "corrected_draws",
           [](const Fit& self, Index count, std::uint64_t seed) {
-            return importance_corrected_draws(*self.source().model, self.posterior().best(), count,
-                                              seed);
+            return importance_corrected_draws(*self.source().model, self.posterior().best(), count, seed);
           },
           nb::arg("count"), nb::arg("seed"), nb::call_guard<nb::gil_scoped_release>());
   bind_rows(module, type);

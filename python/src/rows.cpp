@@ -38,8 +38,7 @@ nb::dict predict(const Fit& fit, const TableBuilder& builder, bool drop_missing,
     encoded = prediction::encode_new_rows(
         builder.table, *spec, drop_missing ? table::MissingPolicy::drop : table::MissingPolicy::refuse);
     if (correct)
-      options.theta =
-          importance_corrected_draws(*fit.source().model, fit.posterior().best(), draws, seed);
+      options.theta = importance_corrected_draws(*fit.source().model, fit.posterior().best(), draws, seed);
     rows = prediction::predict_rows(*spec, encoded, fit.posterior(), options);
   }
   nb::dict out;
