@@ -27,6 +27,8 @@ Json from_json(const std::string& text, const std::string& path) {
     throw DataError(
         fmt::format("the configuration file '{}' is not valid JSON: it breaks off or goes wrong at byte {}",
                     path, error.byte));
+  } catch (const Json::out_of_range&) {
+    throw DataError(fmt::format("the configuration file '{}' holds a number that is too large", path));
   }
   if (json.contains("options") && json["options"].is_object()) return json["options"];
   return json;

@@ -74,6 +74,8 @@ class ConfigFiles(Case):
         self.fails(IO, "fit", "data.csv", "--config", "nowhere.json", says="nowhere.json")
         self.write("bad.json", '{"rank": ')
         self.fails(DATA, "fit", "data.csv", "--config", "bad.json", says="bad.json")
+        self.write("large.json", '{"rank": 1e999}')
+        self.fails(DATA, "fit", "data.csv", "--config", "large.json", says=["large.json", "too large"])
         self.write("nested.json", '{"rank": {"a": 1}}')
         self.fails(USAGE, "fit", "data.csv", "--config", "nested.json", says="rank")
         self.write("value.json", '{"rank": -3}')
