@@ -220,12 +220,13 @@ double largest_error(const std::vector<MarginalError>& errors) {
   return largest;
 }
 
-/// Of the correction, if there is one; a correction that is no better than what it corrects is dropped.
+/// Of the correction, if there is one. A correction that is no better than what it corrects is dropped; but
+/// that of a low-rank Gaussian is a full-rank one, which is better whatever single lines say.
 std::vector<MarginalError> marginal_errors(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
                                            Assessment& out) {
   std::vector<MarginalError> errors = check_marginals(evaluator, q.corrected(), seed);
   const double largest = largest_error(errors);
-  if (!q.has_correction() || largest == 0) return errors;
+  if (!q.has_correction() || largest == 0 || !q.is_dense()) return errors;
   std::vector<MarginalError> fitted = check_marginals(evaluator, q, seed);
   out.correction_holds = largest <= largest_error(fitted);
   return out.correction_holds ? errors : fitted;
