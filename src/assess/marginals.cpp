@@ -29,8 +29,11 @@ constexpr double kSmallError = .08;
 /// An importance sample for each of the worst.
 constexpr std::size_t kMostSamples = 12;
 constexpr Index kSampleDraws = 500;
-/// Fewer effective draws decide nothing; where so many samples had fewer, others would, too.
+/// Fewer effective draws decide nothing; where so many samples had fewer, others would, too. Up to the second
+/// number, by which a mean is known to .06 sds, a larger sample decides.
 constexpr double kFewestEffective = 100;
+constexpr double kSureEffective = 280;
+constexpr Index kLargeSampleDraws = 4000;
 constexpr int kMostFailures = 2;
 
 /// Gradients, at most, of marginals by Laplace's method, about.
@@ -87,21 +90,21 @@ double standard_normal(double z) {
 // Half of the proposal's z are the Gaussian's own and half the line's; all else is as under the Gaussian,
 // given z. So the ratio of the proposal to the Gaussian depends on z alone.
 std::optional<MarginalError> sample_marginal(Evaluator& evaluator, const Gaussian& q, Index i,
-                                             const LineDensity& density, std::uint64_t seed) {
-  Matrix theta = q.draws(kSampleDraws, seed);
+                                             const LineDensity& density, Index draws, std::uint64_t seed) {
+  Matrix theta = q.draws(draws, seed);
   const Vector direction = direction_of(q, i);
   const double sd = direction(i);
   Vector z = (theta.row(i).transpose().array() - q.mean()(i)) / sd;
-  const Index own = kSampleDraws / 2;
-  for (Index s = own; s < kSampleDraws; ++s) {
-    const double u = (static_cast<double>(s - own) + .5) / static_cast<double>(kSampleDraws - own);
+  const Index own = draws / 2;
+  for (Index s = own; s < draws; ++s) {
+    const double u = (static_cast<double>(s - own) + .5) / static_cast<double>(draws - own);
     const double to = density.quantile(u);
     theta.col(s) += (to - z(s)) * direction;
     z(s) = to;
   }
   const Vector log_density = evaluator.evaluate_values(theta);
   Vector log_weights = log_density - q.log_density(theta);
-  for (Index s = 0; s < kSampleDraws; ++s) {
+  for (Index s = 0; s < draws; ++s) {
     const double normal = standard_normal(z(s));
     log_weights(s) -=
         normal > 0 ? std::log(.5 + .5 * density(z(s)) / normal)
@@ -114,6 +117,15 @@ std::optional<MarginalError> sample_marginal(Evaluator& evaluator, const Gaussia
   const double shift = share.dot(z);
   const double variance = share.dot((z.array() - shift).square().matrix());
   return MarginalError{i, shift, std::sqrt(variance), weights.effective};
+}
+
+/// By a larger sample where a small one has few effective draws: an error among many that were looked at may
+/// be its noise.
+std::optional<MarginalError> sample_until_sure(Evaluator& evaluator, const Gaussian& q, Index i,
+                                               const LineDensity& density, std::uint64_t seed) {
+  const auto found = sample_marginal(evaluator, q, i, density, kSampleDraws, seed);
+  if (!found || found->effective_draws >= kSureEffective) return found;
+  return sample_marginal(evaluator, q, i, density, kLargeSampleDraws, seed);
 }
 
 struct Suspect {
@@ -206,7 +218,7 @@ std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian&
     if (static_cast<std::int64_t>(k) < most_laplace)
       found = laplace_marginal(evaluator, q, suspect.error.coordinate, seed);
     if (!found && k < kMostSamples && failures < kMostFailures) {
-      found = sample_marginal(evaluator, q, suspect.error.coordinate, suspect.density, seed + k);
+      found = sample_until_sure(evaluator, q, suspect.error.coordinate, suspect.density, seed + k);
       if (!found) ++failures;
     }
     out.push_back(found.value_or(suspect.error));
