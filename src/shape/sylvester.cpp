@@ -48,8 +48,8 @@ struct Sylvester::Inside {
 };
 
 Sylvester::Sylvester(Index dimension, Index columns, std::uint64_t seed)
-    : Sylvester(random_point(ManifoldKind::kStiefel, dimension, columns, seed),
-                Matrix::Zero(columns, columns), Matrix::Zero(columns, columns), Vector::Zero(columns)) {
+    : Sylvester(Stiefel{}.random_point(dimension, columns, seed), Matrix::Zero(columns, columns),
+                Matrix::Zero(columns, columns), Vector::Zero(columns)) {
   Noise(seed, NoiseStream::kRandomPoint).fill(1, 0, parameters_[3].value);
 }
 
