@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/noise.hpp"
+#include "manifold/stiefel.hpp"
 
 namespace magva {
 
