@@ -162,7 +162,7 @@ void SparseCholesky::size_stacks() {
 }
 
 FrontStack SparseCholesky::make_stack() const {
-  return {std::vector<double>(static_cast<std::size_t>(std::max(factor_stack_, inverse_stack_))),
+  return {AlignedNumbers(static_cast<std::size_t>(std::max(factor_stack_, inverse_stack_))),
           std::vector<std::int64_t>(fronts_.size())};
 }
 
@@ -200,7 +200,7 @@ void SparseCholesky::take_from_parent(const Front& front, const double* parent_c
   }
 }
 
-bool SparseCholesky::factorise(std::vector<double>& values, FrontStack& stack) const {
+bool SparseCholesky::factorise(AlignedNumbers& values, FrontStack& stack) const {
   std::fill(stack.offset.begin(), stack.offset.end(), -1);
   std::int64_t top = 0;
   double* const base = stack.values.data();
@@ -235,7 +235,7 @@ bool SparseCholesky::factorise(std::vector<double>& values, FrontStack& stack) c
   return true;
 }
 
-double SparseCholesky::log_determinant(const std::vector<double>& factor) const {
+double SparseCholesky::log_determinant(const AlignedNumbers& factor) const {
   double sum = 0;
   for (const Front& front : fronts_)
     for (std::int32_t j = 0; j < front.columns; ++j)
@@ -244,7 +244,7 @@ double SparseCholesky::log_determinant(const std::vector<double>& factor) const 
   return 2 * sum;
 }
 
-void SparseCholesky::solve_lower(const std::vector<double>& factor, VectorRef b) const {
+void SparseCholesky::solve_lower(const AlignedNumbers& factor, VectorRef b) const {
   for (const Front& front : fronts_) {
     const ConstBlock columns(factor.data() + front.offset, front.rows, front.columns);
     auto own = b.segment(front.first, front.columns);
@@ -255,7 +255,7 @@ void SparseCholesky::solve_lower(const std::vector<double>& factor, VectorRef b)
   }
 }
 
-void SparseCholesky::solve_upper(const std::vector<double>& factor, VectorRef b) const {
+void SparseCholesky::solve_upper(const AlignedNumbers& factor, VectorRef b) const {
   for (std::size_t s = fronts_.size(); s-- > 0;) {
     const Front& front = fronts_[s];
     const ConstBlock columns(factor.data() + front.offset, front.rows, front.columns);
@@ -270,8 +270,7 @@ void SparseCholesky::solve_upper(const std::vector<double>& factor, VectorRef b)
   }
 }
 
-void SparseCholesky::invert(const std::vector<double>& factor, std::vector<double>& inverse,
-                            FrontStack& stack) const {
+void SparseCholesky::invert(const AlignedNumbers& factor, AlignedNumbers& inverse, FrontStack& stack) const {
   double* const base = stack.values.data();
   for (std::size_t s = fronts_.size(); s-- > 0;) {
     const Front& front = fronts_[s];

@@ -12,6 +12,9 @@
 
 namespace magva {
 
+/// Aligned as Eigen's own memory is: sums of unaligned numbers depend on where they happen to be.
+using AlignedNumbers = std::vector<double, Eigen::aligned_allocator<double>>;
+
 /// Where a block of the matrix, or of its inverse, lies in an array of values.
 struct BlockPlace {
   std::int64_t offset = 0;
@@ -22,7 +25,7 @@ struct BlockPlace {
 
 /// Memory of a factorisation.
 struct FrontStack {
-  std::vector<double> values;
+  AlignedNumbers values;
   std::vector<std::int64_t> offset;  ///< of each front's part
 };
 
@@ -46,15 +49,15 @@ class SparseCholesky {
   FrontStack make_stack() const;
   /// Turns the matrix (its lower triangle, zeros where there is no block) into its factor. False if it is not
   /// positive definite.
-  bool factorise(std::vector<double>& values, FrontStack& stack) const;
-  double log_determinant(const std::vector<double>& factor) const;
+  bool factorise(AlignedNumbers& values, FrontStack& stack) const;
+  double log_determinant(const AlignedNumbers& factor) const;
   /// L^-1 b, in place.
-  void solve_lower(const std::vector<double>& factor, VectorRef b) const;
+  void solve_lower(const AlignedNumbers& factor, VectorRef b) const;
   /// L^-T b, in place.
-  void solve_upper(const std::vector<double>& factor, VectorRef b) const;
+  void solve_upper(const AlignedNumbers& factor, VectorRef b) const;
   /// The inverse at the places of the factor's entries; the diagonal's blocks in full, of the others what the
   /// pattern has.
-  void invert(const std::vector<double>& factor, std::vector<double>& inverse, FrontStack& stack) const;
+  void invert(const AlignedNumbers& factor, AlignedNumbers& inverse, FrontStack& stack) const;
 
  private:
   struct Front {

@@ -139,7 +139,7 @@ Vector BlockSystem::times(ConstVectorRef b) const {
   return out;
 }
 
-void BlockSystem::assemble(const Gram& gram, const Scales& scales, std::vector<double>& values) const {
+void BlockSystem::assemble(const Gram& gram, const Scales& scales, AlignedNumbers& values) const {
   std::fill(values.begin(), values.end(), 0.0);
   for (std::size_t k = 0; k < terms(); ++k) {
     const Index q = term(k).effect_count();
@@ -211,7 +211,7 @@ void BlockSystem::scale_transposed(const Scales& scales, VectorRef b) const {
   if (coefficients_ > 0) b.segment(coefficient(), coefficients_).array() *= scales.coefficient.array();
 }
 
-Vector BlockSystem::row_forms(const Scales& scales, const std::vector<double>& inverse) const {
+Vector BlockSystem::row_forms(const Scales& scales, const AlignedNumbers& inverse) const {
   Vector out(problem_.rows());
   const Matrix corner =
       coefficients_ > 0 ? Matrix(Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(
@@ -286,8 +286,7 @@ double BlockSystem::shared_cubes(const Scales& scales, ConstVectorRef weights, C
   return sum;
 }
 
-Matrix BlockSystem::second_moments(std::size_t k, ConstVectorRef v,
-                                   const std::vector<double>& inverse) const {
+Matrix BlockSystem::second_moments(std::size_t k, ConstVectorRef v, const AlignedNumbers& inverse) const {
   const Index q = term(k).effect_count(), levels = term(k).level_count();
   Matrix sum = -static_cast<double>(levels) * Matrix::Identity(q, q);
   for (Index g = 0; g < levels; ++g) {
@@ -299,13 +298,13 @@ Matrix BlockSystem::second_moments(std::size_t k, ConstVectorRef v,
   return sum;
 }
 
-Vector BlockSystem::coefficient_variances(const std::vector<double>& inverse) const {
+Vector BlockSystem::coefficient_variances(const AlignedNumbers& inverse) const {
   Vector out(coefficients_);
   for (Index j = 0; j < coefficients_; ++j) out(j) = inverse[entry(cholesky_->diagonal(blocks_ - 1), j, j)];
   return out;
 }
 
-double BlockSystem::trace(const std::vector<double>& inverse) const {
+double BlockSystem::trace(const AlignedNumbers& inverse) const {
   double sum = coefficient_variances(inverse).sum();
   for (std::size_t k = 0; k < terms(); ++k)
     for (Index g = 0; g < term(k).level_count(); ++g)

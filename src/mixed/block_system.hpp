@@ -40,20 +40,20 @@ class BlockSystem {
     std::vector<Matrix> term;
     Vector coefficient;
   };
-  void assemble(const Gram& gram, const Scales& scales, std::vector<double>& values) const;
+  void assemble(const Gram& gram, const Scales& scales, AlignedNumbers& values) const;
   /// B b, in place, or B' b.
   void scale(const Scales& scales, VectorRef b) const;
   void scale_transposed(const Scales& scales, VectorRef b) const;
   /// f_i' B C B' f_i of all rows i.
-  Vector row_forms(const Scales& scales, const std::vector<double>& inverse) const;
+  Vector row_forms(const Scales& scales, const AlignedNumbers& inverse) const;
   /// Sum over pairs of different rows i, j of a group of t_i t_j (f_i' B C B' f_j)^3, C the covariance of the
   /// group's effects given all others. Groups of many rows are left out.
   double shared_cubes(const Scales& scales, ConstVectorRef weights, ConstVectorRef t) const;
   /// Sum over groups of v v' + C - I, C the group's block of the inverse.
-  Matrix second_moments(std::size_t term, ConstVectorRef v, const std::vector<double>& inverse) const;
+  Matrix second_moments(std::size_t term, ConstVectorRef v, const AlignedNumbers& inverse) const;
   /// The diagonal of C at the coefficients, and the trace of C.
-  Vector coefficient_variances(const std::vector<double>& inverse) const;
-  double trace(const std::vector<double>& inverse) const;
+  Vector coefficient_variances(const AlignedNumbers& inverse) const;
+  double trace(const AlignedNumbers& inverse) const;
 
  private:
   struct TermPair {
@@ -84,8 +84,8 @@ struct SystemMemory {
       : factor(static_cast<std::size_t>(cholesky.storage())),
         inverse(static_cast<std::size_t>(cholesky.storage())),
         stack(cholesky.make_stack()) {}
-  std::vector<double> factor;
-  std::vector<double> inverse;
+  AlignedNumbers factor;
+  AlignedNumbers inverse;
   FrontStack stack;
 };
 

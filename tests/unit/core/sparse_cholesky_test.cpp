@@ -40,8 +40,8 @@ SparseMatrixPair random_matrix(BlockPattern pattern, std::uint64_t seed) {
   return out;
 }
 
-std::vector<double> scatter(const SparseMatrixPair& matrix, const SparseCholesky& cholesky) {
-  std::vector<double> values(static_cast<std::size_t>(cholesky.storage()), 0.0);
+AlignedNumbers scatter(const SparseMatrixPair& matrix, const SparseCholesky& cholesky) {
+  AlignedNumbers values(static_cast<std::size_t>(cholesky.storage()), 0.0);
   const auto put = [&](const BlockPlace& place, std::size_t r, std::size_t c) {
     for (Index i = 0; i < matrix.pattern.sizes[r]; ++i)
       for (Index j = 0; j < matrix.pattern.sizes[c]; ++j) {
@@ -59,7 +59,7 @@ std::vector<double> scatter(const SparseMatrixPair& matrix, const SparseCholesky
   return values;
 }
 
-void expect_block(const SparseMatrixPair& matrix, const Matrix& dense, const std::vector<double>& values,
+void expect_block(const SparseMatrixPair& matrix, const Matrix& dense, const AlignedNumbers& values,
                   const BlockPlace& place, std::size_t r, std::size_t c) {
   for (Index i = 0; i < matrix.pattern.sizes[r]; ++i)
     for (Index j = 0; j < matrix.pattern.sizes[c]; ++j) {
@@ -72,7 +72,7 @@ void expect_block(const SparseMatrixPair& matrix, const Matrix& dense, const std
 void expect_like_dense(const SparseMatrixPair& matrix) {
   const SparseCholesky cholesky(matrix.pattern);
   FrontStack stack = cholesky.make_stack();
-  std::vector<double> factor = scatter(matrix, cholesky);
+  AlignedNumbers factor = scatter(matrix, cholesky);
   ASSERT_TRUE(cholesky.factorise(factor, stack));
   const Matrix inverse = matrix.dense.inverse();
   const Eigen::LLT<Matrix> dense(matrix.dense);
@@ -95,7 +95,7 @@ void expect_like_dense(const SparseMatrixPair& matrix) {
                   .maxCoeff(),
               1e-11);
 
-  std::vector<double> selected(factor.size());
+  AlignedNumbers selected(factor.size());
   cholesky.invert(factor, selected, stack);
   for (std::size_t k = 0; k < matrix.first.size(); ++k)
     expect_block(matrix, inverse, selected, cholesky.diagonal(static_cast<Index>(k)), k, k);
@@ -147,7 +147,7 @@ TEST(SparseCholesky, SaysThatAMatrixIsNotPositiveDefinite) {
     matrix.dense(0, 0) = -1;
     const SparseCholesky cholesky(matrix.pattern);
     FrontStack stack = cholesky.make_stack();
-    std::vector<double> values = scatter(matrix, cholesky);
+    AlignedNumbers values = scatter(matrix, cholesky);
     EXPECT_FALSE(cholesky.factorise(values, stack));
   }
 }
