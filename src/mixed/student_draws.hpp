@@ -26,8 +26,6 @@ class StudentT {
   double log_constant_;
 };
 
-/// The standard normal quantile.
-double normal_quantile(double probability);
 /// The chi-square quantile of 2 k degrees of freedom.
 double chi_square_quantile(double probability, int k);
 

@@ -165,9 +165,7 @@ bool no_further(Evaluator& evaluator, const Gaussian& q, const Gaussian& correct
   theta.leftCols(kComparisonDraws) = elbo_draws(q, seed, 0, kComparisonDraws, evaluator.workers());
   theta.rightCols(kComparisonDraws) =
       elbo_draws(corrected, seed, kComparisonDraws, kComparisonDraws, evaluator.workers());
-  Vector log_density(theta.cols());
-  Matrix gradient(theta.rows(), theta.cols());
-  evaluator.evaluate(theta, log_density, gradient);
+  const Vector log_density = evaluator.evaluate_values(theta);
   const Vector before = q.log_density(theta);
   const Vector gain = corrected.log_density(theta) - before;
   const Vector log_weights = log_density - before - (.5 * (1 + gain.array().exp())).log().matrix();

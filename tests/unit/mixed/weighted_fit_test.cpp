@@ -9,6 +9,7 @@
 #include "mixed/dense_mode.hpp"
 #include "mixed/offset_table.hpp"
 #include "mixed/student_draws.hpp"
+#include "posterior/normal_quantile.hpp"
 #include "unit/mixed/simulated.hpp"
 
 namespace magva {
@@ -16,7 +17,7 @@ namespace {
 
 TEST(StudentDraws, Quantiles) {
   for (const double p : {1e-9, .001, .02425, .3, .5, .9, .99999}) {
-    EXPECT_NEAR(.5 * std::erfc(-mixed::normal_quantile(p) / std::sqrt(2.0)), p, 1e-13 + 1e-12 * p);
+    EXPECT_NEAR(.5 * std::erfc(-normal_quantile(p) / std::sqrt(2.0)), p, 1e-13 + 1e-12 * p);
     // With 2 degrees of freedom chi-square is exponential; with 4, P(X > x) = (1 + x / 2) exp(-x / 2).
     EXPECT_NEAR(mixed::chi_square_quantile(p, 1), -2 * std::log1p(-p), 1e-9);
     const double x = mixed::chi_square_quantile(p, 2);
