@@ -6,7 +6,8 @@ from ._core import DataError, __version__
 
 if TYPE_CHECKING:
     from . import sklearn as sklearn
-    from ._fit import Fit, compare, load
+    from ._compare import compare
+    from ._fit import Fit, load
     from ._jax import fit_jax
     from ._numpyro import fit_numpyro
     from ._options import OptionError, options
@@ -21,7 +22,7 @@ else:
         "FitView": "_watch",
         "InterruptedWarning": "_run",
         "OptionError": "_options",
-        "compare": "_fit",
+        "compare": "_compare",
         "fit": "_run",
         "fit_arrays": "_run",
         "fit_formula": "_run",

@@ -8,18 +8,19 @@ import math
 import os
 import pathlib
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core
+from ._options import one_of
 from ._structure import Array, Structure
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Fit", "compare", "load"]
+__all__ = ["Fit", "load"]
 
 _FOLDER_FILES = ("fit.json", "trace.csv", "posterior.magva", "model.json")
 
@@ -352,8 +353,8 @@ class Fit:
 
         from ._tables import make_table
 
-        _one_of("missing", missing, ("refuse", "drop"))
-        _one_of("scale", scale, ("response", "link"))
+        one_of("missing", missing, ("refuse", "drop"))
+        one_of("scale", scale, ("response", "link"))
         if number < 2:
             raise ValueError(f"number is {number} and must be at least 2")
         found = self._handle.predict(make_table(data), missing == "drop", number, seed, level, scale == "link", correct)
@@ -440,61 +441,6 @@ def load(folder: str | os.PathLike[str]) -> Fit:
     a Stan, PyMC, JAX or NumPyro model are of its unconstrained parameters; the summary is as it was.
     """
     return Fit(_core.Fit.load(os.fspath(folder)))
-
-
-def compare(fits: Mapping[str, Fit], *, by: str = "elbo") -> pd.DataFrame:
-    """Fits of different models to the same data, or of one model in different ways: the best first.
-
-    Parameters
-    ----------
-    fits
-        By name.
-    by
-        ``"elbo"``: by the evidence lower bound. ``"loo"``: regressions of the same rows by what they would predict of new ones,
-        as :meth:`Fit.loo` estimates it.
-
-    ``elbo_difference`` or ``elpd_difference`` is to the best. The standard error of an ELBO's leaves out what the two fits' draws have in
-    common; that of an elpd's is by rows.
-    """
-    _one_of("by", by, ("elbo", "loo"))
-    if not fits:
-        raise ValueError("there are no fits to compare")
-    return _compare_by_loo(fits) if by == "loo" else _compare_by_elbo(fits)
-
-
-def _compare_by_elbo(fits: Mapping[str, Fit]) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = {
-        name: {
-            "elbo": fit.elbo,
-            "elbo_se": fit.elbo_se,
-            "khat": fit.khat,
-            "trusted": fit.trusted,
-            "rank": fit.rank,
-            "parameters": len(fit.theta_names),
-            "seconds": fit.seconds,
-        }
-        for name, fit in fits.items()
-    }
-    table = pd.DataFrame.from_dict(rows, orient="index").sort_values("elbo", ascending=False)
-    table.insert(1, "elbo_difference", table["elbo"] - table["elbo"].iloc[0])
-    table.insert(2, "difference_se", np.hypot(table["elbo_se"], table["elbo_se"].iloc[0]))
-    table.loc[table.index[0], "difference_se"] = 0.0
-    return table
-
-
-def _compare_by_loo(fits: Mapping[str, Fit]) -> pd.DataFrame:
-    import pandas as pd
-
-    ranked = _core.compare_by_loo([(name, fit._handle) for name, fit in fits.items()], 4000, 1)
-    columns = ["elpd", "elpd_se", "p_loo", "high_k", "elpd_difference", "difference_se"]
-    return pd.DataFrame([row[1:] for row in ranked], index=[row[0] for row in ranked], columns=columns)
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} is {value!r} and must be {' or '.join(map(repr, allowed))}")
 
 
 def _prediction_columns(found: dict[str, Any], classes: Any, scale: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ __all__ = [
     "TableOptions",
     "Unpack",
     "check_options",
+    "one_of",
     "options",
 ]
 
@@ -174,3 +175,9 @@ def check_options(function: str, given: Mapping[str, Any], groups: Iterable[str]
         return json.dumps(plain, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise OptionError(f"the options of magva.{function}() must be texts, finite numbers, booleans or lists of these: {error}") from None
+
+
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """A ValueError unless the argument ``name`` is one of the values that it may have."""
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r} and must be {' or '.join(map(repr, allowed))}")
