@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "results/text.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr double kBarEvery = .1;  // seconds
 constexpr double kLineEvery = 5;  // seconds
-constexpr double kMemory = .97;   // of the moving mean of the ELBO, which single draws make noisy
+constexpr double kMemory = .97;   // of the moving mean of Algorithm 1's ELBO, which single draws make noisy
 
 std::string duration(double seconds) {
   const auto s = static_cast<std::int64_t>(std::ceil(seconds));
@@ -27,7 +28,7 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
-/// What both kinds of display say: a smoothed ELBO, and the time left at the pace so far.
+/// What both kinds of display say: the ELBO, and the time left at the pace so far where an end is in sight.
 class Pace {
  public:
   void add(const FitView& view, const Stage& stage) {
@@ -36,17 +37,19 @@ class Pace {
       first_seconds_ = view.seconds;
     }
     if (!std::isfinite(view.elbo)) return;
-    weight_ = kMemory * weight_ + (1 - kMemory);
-    sum_ = kMemory * sum_ + (1 - kMemory) * view.elbo;
+    const double memory = view.phase == Phase::kIterations ? kMemory : 0;
+    weight_ = memory * weight_ + (1 - memory);
+    sum_ = memory * sum_ + (1 - memory) * view.elbo;
   }
   std::string elbo() const { return weight_ > 0 ? results::elbo_text(sum_ / weight_, 2) : "not yet known"; }
-  std::string left(const FitView& view, const Stage& stage) const {
+  /// Behind `separator`, or nothing.
+  std::string left(const FitView& view, const Stage& stage, std::string_view separator) const {
     const auto done = static_cast<double>(stage.done - first_done_);
-    if (done <= 0) return "? left";
+    if (!stage.most || done <= 0) return {};
     const double pace = (view.seconds - first_seconds_) / done;
     return fmt::format(
-        "{}{} left", stage.certain ? "" : "at most ",
-        duration(pace * static_cast<double>(std::max<std::int64_t>(0, stage.most - stage.done))));
+        "{}{}{} left", separator, stage.certain ? "" : "at most ",
+        duration(pace * static_cast<double>(std::max<std::int64_t>(0, *stage.most - stage.done))));
   }
 
  private:
@@ -146,9 +149,10 @@ class Lines final : public Ticking {
 
  private:
   void draw(const FitView& view, const Stage& stage) override {
-    terminal::say_line(fmt::format("{} {} of {}{}, ELBO {}, {} so far, {}", stage.name, stage.done,
-                                   stage.certain ? "" : "at most ", stage.most, pace().elbo(),
-                                   duration(view.seconds), pace().left(view, stage)));
+    const std::string most =
+        stage.most ? fmt::format(" of {}{}", stage.certain ? "" : "at most ", *stage.most) : "";
+    terminal::say_line(fmt::format("{} {}{}, ELBO {}, {} so far{}", stage.name, stage.done, most,
+                                   pace().elbo(), duration(view.seconds), pace().left(view, stage, ", ")));
   }
   void clear() override {}
 };
@@ -163,15 +167,16 @@ class Bar final : public Ticking {
 
  private:
   void draw(const FitView& view, const Stage& stage) override {
-    const std::string facts = fmt::format(" {} {}/{}  ELBO {}  {}  {}", stage.name, stage.done, stage.most,
-                                          pace().elbo(), pace().left(view, stage), duration(view.seconds));
+    const std::string most = stage.most ? fmt::format("/{}", *stage.most) : "";
+    const std::string facts =
+        fmt::format(" {} {}{}  ELBO {}{}  {}", stage.name, stage.done, most, pace().elbo(),
+                    pace().left(view, stage, "  "), duration(view.seconds));
     const int room = terminal::width(stderr) - static_cast<int>(facts.size()) - 3;
-    const int size = room > 40 ? 40 : room;
+    const int size = std::min(room, 40);
     std::string line;
-    if (size > 3) {
-      const auto filled =
-          static_cast<int>(static_cast<double>(size) *
-                           std::min(1., static_cast<double>(stage.done) / static_cast<double>(stage.most)));
+    if (stage.most && size > 3) {
+      const double share = std::min(1., static_cast<double>(stage.done) / static_cast<double>(*stage.most));
+      const auto filled = static_cast<int>(static_cast<double>(size) * share);
       line = fmt::format("[{:#<{}}{:.<{}}]", "", filled, "", size - filled);
     }
     terminal::say(fmt::format("\r\033[K{}{}", line, facts));

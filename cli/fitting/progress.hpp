@@ -3,17 +3,19 @@
 // nothing.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "magva/fit.hpp"
 
 namespace magva::fitting {
 
-/// How far a fit is: `done` of `most` things, which `name` counts.
+/// How far a fit is: `done` of `most` things, which `name` counts. A fit that ends as soon as it has
+/// converged knows no `most` that would tell how long it takes.
 struct Stage {
   std::string name;
   std::int64_t done = 0;
-  std::int64_t most = 0;
+  std::optional<std::int64_t> most;
   bool certain = false;  ///< it ends at `most`, not at the latest there
 };
 

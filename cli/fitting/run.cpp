@@ -62,15 +62,15 @@ class Watch {
   std::int64_t most_rows(const FitTask& task, const FitOptions& options) const {
     if (options.algorithm1) return most_iterations_;
     if (task.source.model->expectations() != nullptr) return kExactIterations;
-    return most_gradients_ / kFewestDraws + 1;
+    const std::int64_t gradients =
+        most_gradients_.value_or(options.evaluation_limit(task.source.model->dimension()));
+    return gradients / kFewestDraws + 1;
   }
 
-  /// On minibatches those of the passes and the refinement: the sample's fit is little beside them where data
-  /// are large.
-  static std::int64_t most_gradients(const FitTask& task, const FitOptions& options) {
+  /// Of passes and refinement on minibatches: the sample's fit is little beside them where data are large.
+  static std::optional<std::int64_t> most_gradients(const FitTask& task, const FitOptions& options) {
     const auto& minibatch = task.source.minibatch;
-    if (!minibatch || minibatch->batches() == 1)
-      return options.evaluation_limit(task.source.model->dimension());
+    if (!minibatch || minibatch->batches() == 1) return std::nullopt;
     const std::int64_t draws = options.minibatch.draws + 1;
     const std::int64_t iterations = options.max_iterations.value_or(kMinibatchIterations);
     return draws * (options.minibatch.passes + 1) + iterations * draws / minibatch->batches();
@@ -78,7 +78,7 @@ class Watch {
 
   const FitTask& task_;
   std::int64_t most_iterations_;
-  std::int64_t most_gradients_;
+  std::optional<std::int64_t> most_gradients_;
   results::Trace trace_;
 };
 
