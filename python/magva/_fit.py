@@ -410,8 +410,9 @@ class Fit:
         return self.__copy__()  # a fit never changes
 
     def _headline(self) -> str:
+        khat = f"k-hat {self.khat:.2f}, " if math.isfinite(self.khat) else ""  # equal weights have none
         return (
-            f"{self.stopped}: ELBO {self.elbo:.2f} (standard error {self.elbo_se:.2g}), k-hat {self.khat:.2f}, "
+            f"{self.stopped}: ELBO {self.elbo:.2f} (standard error {self.elbo_se:.2g}), {khat}"
             f"{self.family}, rank {self.rank}, {self.seconds:.2f} s"
         )
 

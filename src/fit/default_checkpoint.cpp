@@ -187,7 +187,7 @@ void DefaultRun::read_checkpoint(io::ChecksummedReader& in) {
   for (std::size_t left = in.count(); left > 0; --left) rivals_.push_back(Refinement::read(in, evaluator_));
   get(contest_);
   if (in.integer() != 0) {
-    alternatives_.emplace();
+    alternatives_ = Alternatives{0, 0, 0, std::nullopt};
     get(alternatives_->elbo);
     get(alternatives_->patience);
     get(alternatives_->tried);
