@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <mutex>
+#include <vector>
 
 #include "magva/error.hpp"
 #include "scale/cuda_likelihood.hpp"
@@ -13,18 +14,25 @@ namespace magva {
 
 namespace {
 
-enum class Request : std::int64_t { evaluate, expect_products, expect_dense, end };
+enum class Request : std::int64_t { evaluate, evaluate_sample, expect_products, expect_dense, end };
 
-/// What rank 0 asks for: draws, or a Gaussian with so many factors, and with or without residuals.
+/// What rank 0 asks for: draws, on all rows or on a sample of them, or a Gaussian with so many factors, and
+/// with or without residuals.
 struct Header {
   Request request = Request::end;
   std::int64_t columns = 0;
   std::int64_t has_residuals = 0;
+  std::int64_t sampled_rows = 0;
+  double scale = 1;
 };
 
 void broadcast(Communicator& ranks, Header& header) { ranks.broadcast(&header, sizeof header); }
 void broadcast(Communicator& ranks, Vector& values) {
   ranks.broadcast(values.data(), static_cast<std::size_t>(values.size()) * sizeof(double));
+}
+
+void broadcast(Communicator& ranks, std::vector<Index>& rows) {
+  ranks.broadcast(rows.data(), rows.size() * sizeof(Index));
 }
 
 /// A Gaussian as it goes over the network: mean, factors, residual_sd.
@@ -47,17 +55,23 @@ struct GaussianMessage {
 /// This rank's part of the sums, and the whole where it is rank 0.
 class Sums {
  public:
-  Sums(const Model& rows, Communicator& ranks) : rows_(rows), ranks_(ranks) {}
+  /// `own` are this rank's among the rows of all.
+  Sums(const SampledModel& rows, Communicator& ranks, Range own) : rows_(rows), ranks_(ranks), own_(own) {}
 
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient, Evaluation& evaluation) {
     rows_.evaluate(theta, log_density, gradient, evaluation);
-    const Index draws = theta.cols();
-    sum_.resize(draws * (theta.rows() + 1));
-    sum_.head(draws) = log_density;
-    sum_.tail(theta.size()) = gradient.reshaped();
-    ranks_.sum_to_leader(sum_.data(), sum_.size());
-    log_density = sum_.head(draws);
-    gradient.reshaped() = sum_.tail(theta.size());
+    add_up(theta, log_density, gradient);
+  }
+
+  /// `sampled` are rows of all ranks, in order.
+  void evaluate_sample(const std::vector<Index>& sampled, double scale, ConstMatrixRef theta,
+                       VectorRef log_density, MatrixRef gradient, Evaluation& evaluation) {
+    chosen_.assign(std::lower_bound(sampled.begin(), sampled.end(), own_.begin),
+                   std::lower_bound(sampled.begin(), sampled.end(), own_.end));
+    for (Index& row : chosen_) row -= own_.begin;
+    const RowSample sample{chosen_.data(), static_cast<Index>(chosen_.size()), scale};
+    rows_.evaluate_sample(sample, theta, log_density, gradient, evaluation);
+    add_up(theta, log_density, gradient);
   }
 
   double expect(const GaussianView& q, VectorRef gradient, CurvatureProducts& curvature,
@@ -88,16 +102,29 @@ class Sums {
   }
 
  private:
-  const Model& rows_;
+  void add_up(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient) {
+    const Index draws = theta.cols();
+    sum_.resize(draws * (theta.rows() + 1));
+    sum_.head(draws) = log_density;
+    sum_.tail(theta.size()) = gradient.reshaped();
+    ranks_.sum_to_leader(sum_.data(), sum_.size());
+    log_density = sum_.head(draws);
+    gradient.reshaped() = sum_.tail(theta.size());
+  }
+
+  const SampledModel& rows_;
   Communicator& ranks_;
+  Range own_;
+  std::vector<Index> chosen_;
   Vector sum_;
 };
 
 /// The log likelihood of all ranks' rows, on rank 0.
-class RowsOfAllRanks final : public Model {
+class RowsOfAllRanks final : public SampledModel {
  public:
-  RowsOfAllRanks(std::unique_ptr<const Model> own, Communicator& ranks, Index observations)
-      : own_(std::move(own)), ranks_(ranks), sums_(*own_, ranks) {
+  RowsOfAllRanks(std::unique_ptr<const SampledModel> own, Communicator& ranks, Range own_rows,
+                 Index observations)
+      : own_(std::move(own)), ranks_(ranks), observations_(observations), sums_(*own_, ranks, own_rows) {
     if (own_->expectations() != nullptr) expected_.emplace(*this, observations);
   }
   ~RowsOfAllRanks() override {
@@ -106,7 +133,12 @@ class RowsOfAllRanks final : public Model {
   }
 
   Index dimension() const override { return own_->dimension(); }
+  Index rows() const override { return observations_; }
   std::unique_ptr<Scratch> make_scratch(Index draws) const override { return own_->make_scratch(draws); }
+  /// All rows of a sample may be this rank's.
+  std::unique_ptr<Scratch> make_sample_scratch(Index draws, Index max_rows) const override {
+    return own_->make_sample_scratch(draws, std::min(max_rows, own_->rows()));
+  }
   const ExpectedLogDensity* expectations() const override { return expected_ ? &*expected_ : nullptr; }
 
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
@@ -117,6 +149,18 @@ class RowsOfAllRanks final : public Model {
     message_ = theta.reshaped();
     broadcast(ranks_, message_);
     sums_.evaluate(theta, log_density, gradient, evaluation);
+  }
+
+  void evaluate_sample(const RowSample& sample, ConstMatrixRef theta, VectorRef log_density,
+                       MatrixRef gradient, Evaluation& evaluation) const override {
+    const std::lock_guard lock(mutex_);
+    Header header{Request::evaluate_sample, theta.cols(), 0, sample.count, sample.scale};
+    broadcast(ranks_, header);
+    message_ = theta.reshaped();
+    broadcast(ranks_, message_);
+    sampled_.assign(sample.rows, sample.rows + sample.count);
+    broadcast(ranks_, sampled_);
+    sums_.evaluate_sample(sampled_, sample.scale, theta, log_density, gradient, evaluation);
   }
 
  private:
@@ -157,10 +201,12 @@ class RowsOfAllRanks final : public Model {
     Index observations_;
   };
 
-  std::unique_ptr<const Model> own_;
+  std::unique_ptr<const SampledModel> own_;
   Communicator& ranks_;
+  Index observations_;
   mutable Sums sums_;
   mutable Vector message_;
+  mutable std::vector<Index> sampled_;
   mutable std::mutex mutex_;  // the ranks do one thing at a time
   std::optional<Expected> expected_;
 };
@@ -168,23 +214,24 @@ class RowsOfAllRanks final : public Model {
 /// The part of a rank other than the leader.
 class Server {
  public:
-  Server(const Model& rows, Communicator& ranks, int threads)
-      : rows_(rows), ranks_(ranks), sums_(rows, ranks), workers_(threads) {}
+  Server(const SampledModel& rows, Communicator& ranks, Range own_rows, int threads)
+      : rows_(rows), ranks_(ranks), sums_(rows, ranks, own_rows), workers_(threads) {}
 
   void run() {
     for (Header header;;) {
       broadcast(ranks_, header);
       if (header.request == Request::end) return;
-      if (header.request == Request::evaluate)
-        evaluate(header.columns);
+      if (header.request == Request::evaluate || header.request == Request::evaluate_sample)
+        evaluate(header);
       else
         expect(header);
     }
   }
 
  private:
-  void evaluate(Index draws) {
+  void evaluate(const Header& header) {
     const Index m = rows_.dimension();
+    const Index draws = header.columns;
     if (draws > most_draws_) {
       scratch_ = rows_.make_scratch(draws);
       most_draws_ = draws;
@@ -194,7 +241,12 @@ class Server {
     Vector log_density(draws);
     Matrix gradient(m, draws);
     Evaluation evaluation{*scratch_, workers_};
-    sums_.evaluate(theta.reshaped(m, draws), log_density, gradient, evaluation);
+    if (header.request == Request::evaluate)
+      return sums_.evaluate(theta.reshaped(m, draws), log_density, gradient, evaluation);
+    sampled_.resize(static_cast<std::size_t>(header.sampled_rows));
+    broadcast(ranks_, sampled_);
+    sums_.evaluate_sample(sampled_, header.scale, theta.reshaped(m, draws), log_density, gradient,
+                          evaluation);
   }
 
   void expect(const Header& header) {
@@ -212,18 +264,24 @@ class Server {
     }
   }
 
-  const Model& rows_;
+  const SampledModel& rows_;
   Communicator& ranks_;
   Sums sums_;
   Workers workers_;
+  std::vector<Index> sampled_;
   std::unique_ptr<Scratch> scratch_;
   Index most_draws_ = 0;
 };
 
-Index rows_of_all(Index own, Communicator& ranks) {
-  auto total = static_cast<double>(own);
-  ranks.sum_to_leader(&total, 1);
-  return static_cast<Index>(total);
+/// Where the rows of each rank begin among those of all, in the order of the ranks, and where the last end.
+std::vector<Index> row_starts(Index own, Communicator& ranks) {
+  Vector counts = Vector::Zero(ranks.size());
+  counts(ranks.rank()) = static_cast<double>(own);
+  ranks.sum_to_leader(counts.data(), counts.size());
+  broadcast(ranks, counts);
+  std::vector<Index> starts{0};
+  for (const double count : counts) starts.push_back(starts.back() + static_cast<Index>(count));
+  return starts;
 }
 
 }  // namespace
@@ -238,16 +296,18 @@ Regression share_of(const Regression& regression, int rank, int size) {
 std::shared_ptr<const Model> distribute(const Regression& rows, Communicator& ranks,
                                         const DistributeOptions& options) {
   const detail::RegressionTerms terms = rows.terms();
-  std::unique_ptr<const Model> own = options.device
-                                         ? detail::make_cuda_likelihood(terms, *options.device).model
-                                         : detail::make_likelihood_model(rows);
-  const Index observations = rows_of_all(rows.rows(), ranks);
-  if (ranks.rank() != 0) {
-    Server(*own, ranks, options.threads > 0 ? options.threads : threads_of_rank()).run();
+  std::unique_ptr<const SampledModel> own = options.device
+                                                ? detail::make_cuda_likelihood(terms, *options.device).model
+                                                : detail::make_likelihood_model(rows);
+  const std::vector<Index> starts = row_starts(rows.rows(), ranks);
+  const auto rank = static_cast<std::size_t>(ranks.rank());
+  const Range own_rows{starts[rank], starts[rank + 1]};
+  if (rank != 0) {
+    Server(*own, ranks, own_rows, options.threads > 0 ? options.threads : threads_of_rank()).run();
     return nullptr;
   }
   return std::make_shared<detail::RegressionOf>(
-      terms, std::make_unique<RowsOfAllRanks>(std::move(own), ranks, observations),
+      terms, std::make_unique<RowsOfAllRanks>(std::move(own), ranks, own_rows, starts.back()),
       options.start.value_or(rows.start()));
 }
 
