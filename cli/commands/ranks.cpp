@@ -9,6 +9,7 @@
 #include "commands/sources.hpp"
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
+#include "table/part_files.hpp"
 
 namespace magva::commands {
 
@@ -61,6 +62,11 @@ void check_batch(const ModelSource& source, const Regression& regression) {
         "--batch with --device cuda is for dense designs: leave one of them out for this sparse one");
 }
 
+/// Of design files in parts, a rank has its own rows alone.
+bool in_parts(const Values& values) {
+  return !values.arguments.empty() && table::is_pattern(values.arguments[0]);
+}
+
 /// How many ranks failed, and whether the leader did.
 struct Failures {
   double count = 0;
@@ -105,32 +111,41 @@ Ranks::Ranks() {
   if (is_rank_of_job()) communicator_ = mpi_communicator();
 }
 
+Ranks::Ranks(std::unique_ptr<Communicator> communicator)
+    : communicator_(std::move(communicator)), waiting_(false) {}
+
 Ranks::~Ranks() {
   if (!communicator_ || !leads() || !waiting_) return;
   std::string nothing;
   broadcast(*communicator_, nothing);
 }
 
-/// The same on all ranks. The leader's source has the model on all rows; the others' return when it is gone.
 ModelSource Ranks::make_share(const Values& values) {
+  return share(values, [&] {
+    return commands::make_source(values, {communicator_->rank(), communicator_->size()});
+  });
+}
+
+ModelSource Ranks::share(const Values& values, const std::function<ModelSource()>& make) {
   ModelSource source;
-  std::optional<Regression> share;
+  std::optional<Regression> own;
   DistributeOptions options;
   const int size = communicator_->size();
   const bool ready = prepared_by_all(*communicator_, [&] {
-    source = commands::make_source(values, {communicator_->rank(), size});
+    source = make();
     const auto whole = regression_of(source, "mpirun");
-    share.emplace(share_of(*whole, communicator_->rank(), size));
+    own.emplace(share_of(*whole, communicator_->rank(), size));
     options.start = whole->start();
+    if (!in_parts(values)) options.whole = whole;
     options.threads = static_cast<int>(values.integer("threads"));
     if (values.text("device") != "cuda") return;
     check_batch(source, *whole);
     options.device = DeviceOptions{.device = local_rank()};
   });
   if (!ready && leads()) throw IoError("another rank could not read its rows: it has said why");
-  if (!ready) return source;
-  source.model = distribute(*share, *communicator_, options);
-  if (source.model) move_minibatch(source);
+  source.model = ready ? distribute(*own, *communicator_, options) : nullptr;
+  if (!source.model) return source;
+  move_minibatch(source);
   source.notes.push_back(
       fmt::format("rows are spread over {} ranks{}", size, options.device ? ", a GPU each" : ""));
   return source;

@@ -49,6 +49,8 @@ struct DistributeOptions {
   std::optional<Vector> start;          ///< of the model; unset: the one that suits rank 0's rows
   std::optional<DeviceOptions> device;  ///< a GPU for this rank's rows
   int threads = 0;                      ///< of the ranks other than the leader; 0: threads_of_rank()
+  /// The regression on the rows of all ranks, if the leader has them: single rows are looked at there.
+  std::shared_ptr<const Regression> whole = nullptr;
 };
 
 /// Called on all ranks, each with its rows. On rank 0 returns the model on the rows of all, to be fitted as

@@ -81,7 +81,8 @@ int cuda_likelihood(const Likelihood& likelihood) {
   }
   if (const auto family = response_family(likelihood))
     if (const auto number = number_of(*family)) return *number;
-  throw UsageError("--device cuda is for regressions with one of the families of --family: fit this model without it");
+  throw UsageError(
+      "--device cuda is for regressions with one of the families of --family: fit this model without it");
 }
 
 void cuda_own_values(int kind, const Shape& shape, double* values) {

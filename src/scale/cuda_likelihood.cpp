@@ -281,7 +281,8 @@ namespace magva {
 DeviceModel on_device(const Regression& regression, const DeviceOptions& options) {
   const detail::RegressionTerms terms = regression.terms();
   detail::CudaLikelihood rows = detail::make_cuda_likelihood(terms, options);
-  return {std::make_shared<detail::RegressionOf>(terms, std::move(rows.model), regression.start()),
+  return {std::make_shared<detail::RegressionOf>(terms, std::move(rows.model), regression.start(),
+                                                 std::make_shared<const Regression>(regression)),
           std::move(rows.description)};
 }
 

@@ -159,15 +159,20 @@ std::unique_ptr<const SampledModel> make_likelihood_model(const Regression& regr
 class RegressionOf::Expected final : public ExpectedLogDensity {
  public:
   Expected(const ExpectedLogDensity& rows, std::shared_ptr<const ExpectedLikelihood> likelihood,
-           std::shared_ptr<const ExpectedPrior> prior, Index coefficients, Index dimension, bool has_nuisance)
+           std::shared_ptr<const ExpectedPrior> prior, Index coefficients, Index dimension, bool has_nuisance,
+           const Regression* whole)
       : rows_(rows),
         likelihood_(std::move(likelihood)),
         prior_(std::move(prior)),
         coefficients_(coefficients),
         dimension_(dimension),
-        has_nuisance_(has_nuisance) {}
+        has_nuisance_(has_nuisance),
+        whole_(whole) {}
 
   Index dimension() const override { return dimension_; }
+  std::optional<PredictorTerms> predictor_terms(const GaussianView& q) const override {
+    return whole_ != nullptr ? whole_->expectations()->predictor_terms(q) : std::nullopt;
+  }
   bool log_concave() const override { return rows_.log_concave() && prior_->log_concave(); }
   Index terms() const override { return rows_.terms(); }
   std::unique_ptr<Scratch> make_scratch(Index factors) const override { return rows_.make_scratch(factors); }
@@ -246,21 +251,23 @@ class RegressionOf::Expected final : public ExpectedLogDensity {
   Index coefficients_;
   Index dimension_;
   bool has_nuisance_;
+  const Regression* whole_;  // null: not on this machine
 };
 
 RegressionOf::RegressionOf(const RegressionTerms& terms, std::unique_ptr<const SampledModel> rows,
-                           Vector start)
+                           Vector start, std::shared_ptr<const Regression> whole)
     : likelihood_(terms.likelihood),
       prior_(terms.prior),
       names_(terms.names),
       rows_(std::move(rows)),
-      start_(std::move(start)) {
+      start_(std::move(start)),
+      whole_(std::move(whole)) {
   const ExpectedLogDensity* of_rows = rows_->expectations();
   const auto of_likelihood = likelihood_->expectations();
   const auto of_prior = prior_->expectations();
   if (of_rows != nullptr && of_likelihood && of_prior)
     expected_ = std::make_unique<Expected>(*of_rows, of_likelihood, of_prior, prior_->coefficients(),
-                                           dimension(), likelihood_->nuisance_count() > 0);
+                                           dimension(), likelihood_->nuisance_count() > 0, whole_.get());
 }
 
 RegressionOf::~RegressionOf() = default;

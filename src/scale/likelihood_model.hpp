@@ -15,10 +15,12 @@ namespace magva::detail {
 std::unique_ptr<const SampledModel> make_likelihood_model(const Regression& regression);
 
 /// A regression with the priors of `terms`, whose sums over the rows are `rows`'. Takes its start from the
-/// caller: it looks at all rows, which `terms` need not have.
+/// caller: it looks at all rows, which `terms` need not have. `whole` is the regression on all rows if they
+/// are on this machine, too: what is asked about single rows is answered by it.
 class RegressionOf final : public SampledModel {
  public:
-  RegressionOf(const RegressionTerms& terms, std::unique_ptr<const SampledModel> rows, Vector start);
+  RegressionOf(const RegressionTerms& terms, std::unique_ptr<const SampledModel> rows, Vector start,
+               std::shared_ptr<const Regression> whole = nullptr);
   ~RegressionOf() override;
 
   Index dimension() const override;
@@ -45,6 +47,7 @@ class RegressionOf final : public SampledModel {
   std::vector<std::string> names_;
   std::unique_ptr<const SampledModel> rows_;
   Vector start_;
+  std::shared_ptr<const Regression> whole_;
   std::unique_ptr<const Expected> expected_;
 };
 

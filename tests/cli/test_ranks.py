@@ -54,6 +54,9 @@ class Ranks(Cut):
                     many = self.record("many")
                     self.assertAlmostEqual(many["elbo"] / one["elbo"], 1, delta=1e-10)
                     self.assertEqual(many["stopped"], one["stopped"])
+                    for a, b in zip(many["parameters"], one["parameters"]):
+                        self.assertAlmostEqual(a["mean"], b["mean"], delta=1e-7 * b["sd"])
+                        self.assertAlmostEqual(a["sd"] / b["sd"], 1, delta=1e-7)
                     self.assertIn(f"spread over {count} ranks", done.stderr + done.stdout)
 
     def test_repeats_its_bits(self):

@@ -61,17 +61,18 @@ class ThreadRanks {
 template <class Work>
 void on_ranks(const Regression& regression, int size, Work&& work) {
   ThreadRanks ranks(size);
+  const auto whole = std::make_shared<const Regression>(regression);
   std::vector<std::jthread> others;
   for (int r = 1; r < size; ++r)
     others.emplace_back([&, r] {
       ThreadRanks::Rank rank(ranks, r);
       EXPECT_EQ(distribute(share_of(regression, r, size), rank,
-                           {.start = regression.start(), .device = {}, .threads = 1}),
+                           {.start = regression.start(), .device = {}, .threads = 1, .whole = whole}),
                 nullptr);
     });
   ThreadRanks::Rank leader(ranks, 0);
   const auto model = distribute(share_of(regression, 0, size), leader,
-                                {.start = regression.start(), .device = {}, .threads = 1});
+                                {.start = regression.start(), .device = {}, .threads = 1, .whole = whole});
   work(*model);
 }
 
@@ -173,13 +174,18 @@ void expect_same_expectations(const Model& a, const Model& b) {
     close(x.products.diagonal, y.products.diagonal);
     close(x.curvature, y.curvature);
   }
+  const auto x = a.expectations()->predictor_terms({mean, factors, Vector()});
+  const auto y = b.expectations()->predictor_terms({mean, factors, Vector()});
+  ASSERT_EQ(x.has_value(), y.has_value());
+  if (y) EXPECT_EQ(x->by_mean, y->by_mean);
 }
 
 TEST(Distribute, RowsAndPriorsMakeTheRegression) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     const detail::RegressionTerms terms = c.model.terms();
-    const detail::RegressionOf whole(terms, detail::make_likelihood_model(c.model), c.model.start());
+    const detail::RegressionOf whole(terms, detail::make_likelihood_model(c.model), c.model.start(),
+                                     std::make_shared<const Regression>(c.model));
     expect_same(whole, c.model);
     expect_same_expectations(whole, c.model);
   }
