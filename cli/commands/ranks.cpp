@@ -9,7 +9,6 @@
 #include "commands/sources.hpp"
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
-#include "table/part_files.hpp"
 
 namespace magva::commands {
 
@@ -60,11 +59,6 @@ void check_batch(const ModelSource& source, const Regression& regression) {
   if (source.minibatch && std::holds_alternative<SparseRows>(regression.design().storage()))
     throw UsageError(
         "--batch with --device cuda is for dense designs: leave one of them out for this sparse one");
-}
-
-/// Of design files in parts, a rank has its own rows alone.
-bool in_parts(const Values& values) {
-  return !values.arguments.empty() && table::is_pattern(values.arguments[0]);
 }
 
 /// How many ranks failed, and whether the leader did.
@@ -136,7 +130,7 @@ ModelSource Ranks::share(const Values& values, const std::function<ModelSource()
     const auto whole = regression_of(source, "mpirun");
     own.emplace(share_of(*whole, communicator_->rank(), size));
     options.start = whole->start();
-    if (!in_parts(values)) options.whole = whole;
+    if (!is_design_in_parts(values)) options.whole = whole;  // of these a rank has its own rows alone
     options.threads = static_cast<int>(values.integer("threads"));
     if (values.text("device") != "cuda") return;
     check_batch(source, *whole);

@@ -226,9 +226,9 @@ table::MissingPolicy missing_policy(const Values& values) {
   return values.text("missing") == "drop" ? table::MissingPolicy::drop : table::MissingPolicy::refuse;
 }
 
-/// A design file, or a pattern for several.
-static bool names_design_file(const std::string& file) {
-  return design_file::is_design_file(table::is_pattern(file) ? table::matching_files(file).front() : file);
+bool is_design_in_parts(const Values& values) {
+  return !values.arguments.empty() && table::is_pattern(values.arguments[0]) &&
+         design_file::is_design_file(table::matching_files(values.arguments[0]).front());
 }
 
 source::ModelSource make_source(const Values& values, const source::RowShare& share) {
@@ -236,7 +236,8 @@ source::ModelSource make_source(const Values& values, const source::RowShare& sh
     throw UsageError("the data of the fit were in memory, not in a file: name a file with the same data");
   const std::string& file = values.arguments.at(0);
   if (source::is_stan_file(file)) return stan_source(values);
-  return names_design_file(file) ? design_file_source(values, share) : table_source(values);
+  const bool encoded = design_file::is_design_file(file) || is_design_in_parts(values);
+  return encoded ? design_file_source(values, share) : table_source(values);
 }
 
 source::ConvertOptions convert_options(const Values& values) {

@@ -34,6 +34,8 @@ class RegressionOf final : public SampledModel {
   const ExpectedLogDensity* expectations() const override;
   Vector start() const override { return start_; }
   std::string parameter_name(Index i) const override;
+  /// Null if not all rows are on this machine.
+  const Regression* whole() const { return whole_.get(); }
 
  private:
   class Expected;
