@@ -36,9 +36,7 @@ def run(
     return Fit(handle, structure)
 
 
-def _run_table(
-    table: _core.Table, model: str, options: str, init: Any, comm: Any, progress: bool | None, callback: Callback | None
-) -> Fit:
+def _run_table(table: _core.Table, model: str, options: str, init: Any, comm: Any, progress: bool | None, callback: Callback | None) -> Fit:
     """Fits a regression to a table, alone or with the other ranks of a communicator."""
     if comm is None:
         return run(_core.Source.table(table, model), options, init, progress, callback)

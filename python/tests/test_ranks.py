@@ -46,7 +46,7 @@ def test_every_rank_gets_the_fit_of_one(tmp_path, count):
             fit = magva.fit_formula("y ~ x + g", data, comm=comm)
         alone = magva.fit_formula("y ~ x + g", data)
         assert abs(fit.elbo / alone.elbo - 1) < 1e-10, (fit.elbo, alone.elbo)
-        means = comm.allgather(tuple(fit.posterior.mean()))
+        means = comm.allgather(tuple(fit.theta_mean) + tuple(fit.sd))
         assert all(mean == means[0] for mean in means)
         print("as it should be" + chr(10), end="")
         """,
