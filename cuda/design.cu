@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <vector>
 
 #include "design.cuh"
@@ -139,6 +140,21 @@ void DesignOnDevice::prepare_streaming(const magva_cuda_problem& problem, std::i
     check(cudaEventCreateWithFlags(&used_[k], cudaEventDisableTiming), "to start");
   }
   check(cudaDeviceSynchronize(), "to start");
+}
+
+// Of a streamed design only these rows go over the bus.
+void DesignOnDevice::gather(const std::int64_t* rows, const std::int64_t* on_device, std::int64_t count, Buffer<unsigned char>& to,
+                            cudaStream_t stream) {
+  const std::int64_t row_bytes = stride_ * (stored_ == Stored::int8 ? 1 : element_);
+  to.reserve(count * row_bytes);
+  if (!streamed_) return gather_rows(resident_.data(), on_device, count, row_bytes, to.data(), stream);
+  unsigned char* staged = staged_.reserve(count * row_bytes);
+  const std::int64_t used = cols_ * element_;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::memcpy(staged + i * row_bytes, host_ + rows[i] * host_stride_ * element_, static_cast<std::size_t>(used));
+    std::memset(staged + i * row_bytes + used, 0, static_cast<std::size_t>(row_bytes - used));
+  }
+  check(cudaMemcpyAsync(to.data(), staged, static_cast<std::size_t>(count * row_bytes), cudaMemcpyHostToDevice, stream), "to take a minibatch");
 }
 
 // By rows for the products with coefficients, by columns for those with residuals: no sum depends on the order in which threads come.

@@ -34,6 +34,8 @@ class DesignOnDevice {
   const SparseOnDevice& by_rows() const { return by_rows_; }
   const SparseOnDevice& by_columns() const { return by_columns_; }
 
+  /// Some rows of a dense design, one after another; `rows` is there on the host and on the device.
+  void gather(const std::int64_t* rows, const std::int64_t* on_device, std::int64_t count, Buffer<unsigned char>& to, cudaStream_t stream);
   /// Calls use(rows) for parts that are in memory, in order; what it launches goes to `stream`.
   void for_each_part(cudaStream_t stream, const std::function<void(const RowsInMemory&)>& use);
 
@@ -57,6 +59,7 @@ class DesignOnDevice {
   bool registered_ = false;
   std::int64_t part_rows_ = 0;
   Buffer<unsigned char> parts_[2];
+  HostBuffer<unsigned char> staged_;  // rows that were chosen
   cudaStream_t copies_ = nullptr;
   cudaEvent_t copied_[2] = {nullptr, nullptr};
   cudaEvent_t used_[2] = {nullptr, nullptr};

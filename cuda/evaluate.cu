@@ -36,22 +36,28 @@ const Real* Rows::upload_draws(const magva_cuda_draws& draws, std::int64_t first
     const double* from = draws.coefficients + (first + s) * draws.coefficient_stride;
     std::transform(from, from + design_->cols(), to + s * stride, [](double value) { return static_cast<Real>(value); });
   }
-  for (std::int64_t s = 0; s < count && draws.precision != nullptr; ++s) {
-    to[places * stride + s] = static_cast<Real>(draws.precision[first + s]);
-    to[places * (stride + 1) + s] = static_cast<Real>(draws.log_scale[first + s]);
+  for (std::int64_t s = 0; s < count && likelihood_ == MAGVA_CUDA_GAUSSIAN; ++s) {
+    const double* own = draws.own_values + (first + s) * MAGVA_CUDA_OWN_VALUES;
+    to[places * stride + s] = static_cast<Real>(own[0]);
+    to[places * (stride + 1) + s] = static_cast<Real>(own[1]);
   }
+  if (is_family())
+    check(cudaMemcpyAsync(own_values_.reserve(count * MAGVA_CUDA_OWN_VALUES), draws.own_values + first * MAGVA_CUDA_OWN_VALUES,
+                          static_cast<std::size_t>(count) * MAGVA_CUDA_OWN_VALUES * 8, cudaMemcpyHostToDevice, stream_),
+          "to take draws");
   const std::int64_t bytes = values * static_cast<std::int64_t>(sizeof(Real));
   check(cudaMemcpyAsync(draws_.reserve(bytes), to, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "to take draws");
   return reinterpret_cast<const Real*>(draws_.data());
 }
 
-void Rows::return_sums(std::int64_t first, std::int64_t count, const magva_cuda_sums& out) const {
+void Rows::return_sums(std::int64_t first, std::int64_t count, int each, const magva_cuda_sums& out) const {
   const std::int64_t cols = design_->cols();
   const double* sums = out_sums_.data();
   for (std::int64_t s = 0; s < count; ++s) {
     std::copy_n(out_.data() + s * cols, cols, out.gradient + (first + s) * out.gradient_stride);
-    out.log_likelihood[first + s] = sums[2 * s];
-    if (out.by_log_scale != nullptr) out.by_log_scale[first + s] = sums[2 * s + 1];
+    out.log_likelihood[first + s] = sums[each * s];
+    out.by_own[2 * (first + s)] = sums[each * s + 1];
+    out.by_own[2 * (first + s) + 1] = each > 2 ? sums[each * s + 2] : 0.;
   }
 }
 
@@ -59,7 +65,8 @@ void Rows::fetch_sums(std::int64_t draws) {
   const std::int64_t values = draws * design_->cols();
   check(cudaMemcpyAsync(out_.reserve(values), gradient_.data(), static_cast<std::size_t>(values) * 8, cudaMemcpyDeviceToHost, stream_),
         "to return gradients");
-  check(cudaMemcpyAsync(out_sums_.reserve(2 * draws), sums_.data(), static_cast<std::size_t>(2 * draws) * 8, cudaMemcpyDeviceToHost, stream_),
+  check(cudaMemcpyAsync(out_sums_.reserve(kDrawSums * draws), sums_.data(), static_cast<std::size_t>(kDrawSums * draws) * 8,
+                        cudaMemcpyDeviceToHost, stream_),
         "to return sums");
   check(cudaStreamSynchronize(stream_), "to evaluate rows");
 }
@@ -84,7 +91,7 @@ void Rows::evaluate_group(const FusedPlan& plan, const magva_cuda_draws& draws, 
                  block_gradients_.reserve(plan.blocks * places * stride),
                  block_sums_.reserve(plan.blocks * places * 2),
                  false};
-  design_->for_each_part(stream_, [&](const RowsInMemory& part) {
+  for_each_part([&](const RowsInMemory& part) {
     const Observations rows = observations<Real>(part.first);
     pass.rows = part.count;
     pass.design = part.data;
@@ -97,7 +104,7 @@ void Rows::evaluate_group(const FusedPlan& plan, const magva_cuda_draws& draws, 
   launch_reduce(pass.gradient, pass.sums, plan.blocks, plan.places, stride, cols, out_.reserve(kMostDraws * cols),
                 out_sums_.reserve(2 * kMostDraws), stream_);
   check(cudaStreamSynchronize(stream_), "to evaluate rows");
-  return_sums(first, count, out);
+  return_sums(first, count, 2, out);
 }
 
 template <class Store, class Real>
@@ -111,6 +118,17 @@ void Rows::evaluate_fused(const magva_cuda_draws& draws, const magva_cuda_sums& 
 }
 
 template <class Real>
+void Rows::differentiate_tile(std::int64_t first, std::int64_t nb, Real* predictors, std::int64_t draws, const Real* own) {
+  const int K = static_cast<int>(draws);
+  double* chunk_sums = chunk_sums_.data();
+  if (is_family())
+    family_residuals<Real>(observations<double>(first), predictors, nb, K, own_values_.data(), chunk_sums, stream_);
+  else
+    residuals<Real>(observations<Real>(first), predictors, nb, K, own, own + K, chunk_sums, stream_);
+  add_chunks(chunk_sums, (nb + kChunkRows - 1) / kChunkRows, kDrawSums * draws, sums_.data(), stream_);
+}
+
+template <class Real>
 void Rows::evaluate_many(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
   const std::int64_t K = draws.draws;
   const std::int64_t cols = design_->cols();
@@ -121,24 +139,21 @@ void Rows::evaluate_many(const magva_cuda_draws& draws, const magva_cuda_sums& o
   auto* predictors = reinterpret_cast<Real*>(predictors_.reserve(K * most * bytes));
   auto* tile_gradient = reinterpret_cast<Real*>(tile_gradient_.reserve(K * cols * bytes));
   double* gradient = gradient_.reserve(K * cols);
-  double* sums = sums_.reserve(2 * K);
-  double* chunk_sums = chunk_sums_.reserve((most / kChunkRows + 1) * 2 * K);
+  chunk_sums_.reserve((most / kChunkRows + 1) * kDrawSums * K);
   check(cudaMemsetAsync(gradient, 0, static_cast<std::size_t>(K * cols) * 8, stream_), "to clear memory");
-  check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(2 * K) * 8, stream_), "to clear memory");
-  design_->for_each_part(stream_, [&](const RowsInMemory& part) {
+  check(cudaMemsetAsync(sums_.reserve(kDrawSums * K), 0, static_cast<std::size_t>(kDrawSums * K) * 8, stream_), "to clear memory");
+  for_each_part([&](const RowsInMemory& part) {
     for (std::int64_t first = 0; first < part.count; first += most) {
       const std::int64_t nb = std::min(most, part.count - first);
       const Real* x = tile_as<Real>(part.data, first, nb);
       check(gemm(blas(), CUBLAS_OP_T, CUBLAS_OP_N, K, nb, cols, coefficients, stride, x, stride, predictors, K), "to find predictors");
-      residuals<Real>(observations<Real>(part.first + first), predictors, nb, static_cast<int>(K), coefficients + K * stride,
-                      coefficients + K * (stride + 1), chunk_sums, stream_);
-      add_chunks(chunk_sums, (nb + kChunkRows - 1) / kChunkRows, 2 * K, sums, stream_);
+      differentiate_tile(part.first + first, nb, predictors, K, coefficients + K * stride);
       check(gemm(blas(), CUBLAS_OP_N, CUBLAS_OP_T, cols, K, nb, x, stride, predictors, K, tile_gradient, cols), "to find gradients");
       add_to(tile_gradient, K * cols, gradient, stream_);
     }
   });
   fetch_sums(K);
-  return_sums(0, K, out);
+  return_sums(0, K, kDrawSums, out);
 }
 
 void Rows::evaluate_sparse(const magva_cuda_draws& draws, std::int64_t first, std::int64_t count, const magva_cuda_sums& out) {
@@ -149,22 +164,19 @@ void Rows::evaluate_sparse(const magva_cuda_draws& draws, std::int64_t first, st
   const double* coefficients = upload_draws<double>(draws, first, count, count);
   auto* predictors = reinterpret_cast<double*>(predictors_.reserve(K * rows * 8));
   double* gradient = gradient_.reserve(K * cols);
-  double* sums = sums_.reserve(2 * K);
-  double* chunk_sums = chunk_sums_.reserve((rows / kChunkRows + 1) * 2 * K);
-  check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(2 * K) * 8, stream_), "to clear memory");
+  chunk_sums_.reserve((rows / kChunkRows + 1) * kDrawSums * K);
+  check(cudaMemsetAsync(sums_.reserve(kDrawSums * K), 0, static_cast<std::size_t>(kDrawSums * K) * 8, stream_), "to clear memory");
   sparse_predict(design_->by_rows(), rows, coefficients, stride, K, predictors, stream_);
-  residuals<double>(observations<double>(0), predictors, rows, K, coefficients + K * stride, coefficients + K * (stride + 1), chunk_sums,
-                    stream_);
-  add_chunks(chunk_sums, (rows + kChunkRows - 1) / kChunkRows, 2 * K, sums, stream_);
+  differentiate_tile(0, rows, predictors, K, coefficients + K * stride);
   sparse_accumulate(design_->by_columns(), cols, predictors, K, gradient, stream_);
   fetch_sums(K);
-  return_sums(first, count, out);
+  return_sums(first, count, kDrawSums, out);
 }
 
 template <class Store, class Real>
 void Rows::evaluate_dense(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
   const int most = fused_draws<Store, Real>(design_->stride());
-  if (draws.draws <= 2 * most)
+  if (!is_family() && draws.draws <= 2 * most)
     evaluate_fused<Store, Real>(draws, out);
   else
     evaluate_many<Real>(draws, out);
@@ -172,6 +184,11 @@ void Rows::evaluate_dense(const magva_cuda_draws& draws, const magva_cuda_sums& 
 
 void Rows::evaluate(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
   check(cudaSetDevice(device_.device), "to be chosen");
+  current_ = &all_;
+  if (draws.rows != nullptr) {
+    choose(draws.rows, draws.row_count);
+    current_ = &chosen_;
+  }
   switch (design_->stored()) {
     case Stored::float64:
       return evaluate_dense<double, double>(draws, out);

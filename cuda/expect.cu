@@ -23,7 +23,7 @@ void copy_out(const double* from, std::int64_t rows, std::int64_t columns, doubl
 
 }  // namespace
 
-/// Mean, covariances with log sigma, factors, squares: columns of `stride` values each, filled up with zeros.
+/// Mean, covariances with the own coordinate, factors, squares: columns of `stride` values each, filled up with zeros.
 void Rows::upload_gaussian(const magva_cuda_gaussian& q) {
   const std::int64_t stride = design_->stride();
   const std::int64_t cols = design_->cols();
@@ -38,6 +38,10 @@ void Rows::upload_gaussian(const magva_cuda_gaussian& q) {
   if (q.covariance != nullptr) put(q.covariance, cols, 1, 1);
   if (q.factor_count > 0) put(q.factors, q.factor_stride, leading(q), q.factor_count);
   if (q.square != nullptr) put(q.square, cols, predictors_of(q), 1);
+  if (is_family())
+    check(cudaMemcpyAsync(own_nodes_.reserve(q.own_node_count), q.own_nodes,
+                          static_cast<std::size_t>(q.own_node_count) * sizeof(magva_cuda_own_node), cudaMemcpyHostToDevice, stream_),
+          "to take a Gaussian");
 }
 
 void Rows::expect_tile(const double* x, std::int64_t first, std::int64_t nb, const magva_cuda_gaussian& q, const magva_cuda_expectations& out) {
@@ -51,8 +55,14 @@ void Rows::expect_tile(const double* x, std::int64_t first, std::int64_t nb, con
   check(cublasDgemm_64(blas(), CUBLAS_OP_T, CUBLAS_OP_N, K, nb, cols, &one, q_.data(), stride, x, stride, &zero, predictors, K),
         "to find predictors");
   variances(predictors, K, lead, x, stride, cols, q.square != nullptr ? q_.data() + K * stride : nullptr, nb, variance_.data(), stream_);
-  differentiate(observations<double>(first), {q.own_mean, q.own_variance, q.covariance == nullptr}, q.covariance != nullptr, predictors, K,
-                nb, variance_.data(), curvature_.data(), chunk_sums_.data(), stream_);
+  const Observations rows = observations<double>(first);
+  const bool with_covariance = q.covariance != nullptr;
+  if (is_family())
+    differentiate_family(rows, {q.own_variance, own_nodes_.data(), q.own_node_count}, rules_.view(), with_covariance, predictors, K, nb,
+                         variance_.data(), curvature_.data(), chunk_sums_.data(), stream_);
+  else
+    differentiate(rows, {q.own_mean, q.own_variance, !with_covariance}, with_covariance, predictors, K, nb, variance_.data(),
+                  curvature_.data(), chunk_sums_.data(), stream_);
   add_chunks(chunk_sums_.data(), (nb + kChunkRows - 1) / kChunkRows, 3, sums_.data(), stream_);
   const std::int64_t wanted = out.matrix != nullptr ? lead : K;
   if (out.matrix == nullptr) {
@@ -89,6 +99,7 @@ void Rows::return_expectations(const magva_cuda_gaussian& q, magva_cuda_expectat
 
 void Rows::expect(const magva_cuda_gaussian& q, magva_cuda_expectations& out) {
   check(cudaSetDevice(device_.device), "to be chosen");
+  current_ = &all_;
   const std::int64_t stride = design_->stride();
   const std::int64_t cols = design_->cols();
   const std::int64_t K = predictors_of(q);

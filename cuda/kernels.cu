@@ -1,25 +1,11 @@
 #include "kernels.cuh"
 
-#include <algorithm>
-
 #include "fused.cuh"
+#include "launch.cuh"
 
 namespace magva_cuda {
 
 namespace {
-
-constexpr int kBlock = 256;
-
-int blocks_for(std::int64_t count, int each = kBlock) {
-  return static_cast<int>(std::min<std::int64_t>((count + each - 1) / each, 1 << 20));
-}
-
-__device__ std::int64_t thread_index() { return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
-__device__ std::int64_t thread_count() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
-__device__ double warp_sum(double value) {
-  for (int bit = 16; bit > 0; bit /= 2) value += __shfl_xor_sync(~0u, value, bit);
-  return value;
-}
 
 template <class From, class To>
 __global__ void convert_kernel(const From* from, std::int64_t count, To* to) {
@@ -36,42 +22,19 @@ __global__ void convert_exactly_kernel(const From* from, std::int64_t count, sig
   }
 }
 
+template <class T>
+__global__ void gather_kernel(const T* from, const std::int64_t* rows, std::int64_t count, T* to) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] = from[rows[i]];
+}
+
+__global__ void gather_rows_kernel(const int4* from, const std::int64_t* rows, std::int64_t count, std::int64_t words, int4* to) {
+  for (std::int64_t i = blockIdx.x; i < count; i += gridDim.x)
+    for (std::int64_t j = threadIdx.x; j < words; j += blockDim.x) to[i * words + j] = from[rows[i] * words + j];
+}
+
 template <class From>
 __global__ void add_to_kernel(const From* from, std::int64_t count, double* to) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] += static_cast<double>(from[i]);
-}
-
-// A block: 32 draws, 8 rows at a time.
-template <class Real>
-__global__ void residuals_kernel(Observations rows, Real* predictors, std::int64_t nb, int draws, const Real* precision,
-                                 const Real* log_scale, double* chunk_sums) {
-  const int draw = blockIdx.y * 32 + threadIdx.x;
-  const std::int64_t begin = blockIdx.x * kChunkRows;
-  const std::int64_t end = begin + kChunkRows < nb ? begin + kChunkRows : nb;
-  double value = 0;
-  double by_log_scale = 0;
-  if (draw < draws) {
-    const Real own_precision = precision ? precision[draw] : Real(1);
-    const Real own_scale = log_scale ? log_scale[draw] : Real(0);
-    for (std::int64_t i = begin + threadIdx.y; i < end; i += blockDim.y) {
-      const Real w = rows.weight ? static_cast<const Real*>(rows.weight)[i] : Real(1);
-      Real& at = predictors[i * draws + draw];
-      const Real offset = rows.offset ? static_cast<const Real*>(rows.offset)[i] : Real(0);
-      const Point<Real> p = point<Real>(rows.likelihood, at + offset, static_cast<const Real*>(rows.response)[i], own_precision, own_scale);
-      value += static_cast<double>(w) * static_cast<double>(p.value);
-      by_log_scale += static_cast<double>(w) * static_cast<double>(p.by_log_scale);
-      at = w * p.residual;
-    }
-  }
-  __shared__ double parts[2][8][32];
-  parts[0][threadIdx.y][threadIdx.x] = value;
-  parts[1][threadIdx.y][threadIdx.x] = by_log_scale;
-  __syncthreads();
-  if (threadIdx.y < 2 && draw < draws) {
-    double total = 0;
-    for (int k = 0; k < 8; ++k) total += parts[threadIdx.y][k][threadIdx.x];
-    chunk_sums[(static_cast<std::int64_t>(blockIdx.x) * draws + draw) * 2 + threadIdx.y] = total;
-  }
 }
 
 __global__ void add_chunks_kernel(const double* sums, std::int64_t chunks, std::int64_t count, double* out) {
@@ -154,42 +117,6 @@ __global__ void variances_kernel(const double* predictors, std::int64_t K, std::
   }
 }
 
-/// Sums of a block in a fixed order; the result is thread 0's.
-__device__ double block_sum(double value, double* parts) {
-  value = warp_sum(value);
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
-  __syncthreads();
-  double total = 0;
-  for (int k = 0; k < kBlock / 32; ++k) total += parts[k];
-  return total;
-}
-
-__global__ void differentiate_kernel(Observations rows, OwnMarginal own, bool with_covariance, double* predictors, std::int64_t K,
-                                     std::int64_t nb, const double* variance, double* curvature, double* chunk_sums) {
-  __shared__ double parts[kBlock / 32];
-  const std::int64_t begin = blockIdx.x * kChunkRows;
-  const std::int64_t end = begin + kChunkRows < nb ? begin + kChunkRows : nb;
-  double value = 0;
-  double slope = 0;
-  double own_curvature = 0;
-  for (std::int64_t i = begin + threadIdx.x; i < end; i += kBlock) {
-    const double w = rows.weight ? static_cast<const double*>(rows.weight)[i] : 1.;
-    double* at = predictors + i * K;
-    const double offset = rows.offset ? static_cast<const double*>(rows.offset)[i] : 0.;
-    const ExpectedPoint p = expected_point(rows.likelihood, at[0] + offset, variance[i], with_covariance ? at[1] : 0.,
-                                           static_cast<const double*>(rows.response)[i], w, own);
-    at[0] = p.slope;
-    if (with_covariance) at[1] = p.cross;
-    curvature[i] = p.curvature;
-    value += p.value;
-    slope += p.own_slope;
-    own_curvature += p.own_curvature;
-  }
-  const double totals[3] = {block_sum(value, parts), block_sum(slope, parts), block_sum(own_curvature, parts)};
-  if (threadIdx.x < 3) chunk_sums[blockIdx.x * 3 + threadIdx.x] = totals[threadIdx.x];
-}
-
 __global__ void scale_predictors_kernel(double* predictors, std::int64_t K, std::int64_t lead, std::int64_t nb, const double* curvature) {
   const std::int64_t factors = K - lead;
   for (std::int64_t e = thread_index(); e < factors * nb; e += thread_count())
@@ -235,6 +162,20 @@ void convert_exactly(const From* from, std::int64_t count, signed char* to, int*
 template void convert_exactly(const float*, std::int64_t, signed char*, int*, cudaStream_t);
 template void convert_exactly(const double*, std::int64_t, signed char*, int*, cudaStream_t);
 
+template <class T>
+void gather(const T* from, const std::int64_t* rows, std::int64_t count, T* to, cudaStream_t stream) {
+  gather_kernel<<<blocks_for(count), kBlock, 0, stream>>>(from, rows, count, to);
+  check_launch("to choose rows");
+}
+template void gather(const float*, const std::int64_t*, std::int64_t, float*, cudaStream_t);
+template void gather(const double*, const std::int64_t*, std::int64_t, double*, cudaStream_t);
+
+void gather_rows(const void* from, const std::int64_t* rows, std::int64_t count, std::int64_t row_bytes, void* to, cudaStream_t stream) {
+  gather_rows_kernel<<<blocks_for(count, 1), 64, 0, stream>>>(static_cast<const int4*>(from), rows, count, row_bytes / 16,
+                                                               static_cast<int4*>(to));
+  check_launch("to choose rows");
+}
+
 template <class From>
 void add_to(const From* from, std::int64_t count, double* to, cudaStream_t stream) {
   add_to_kernel<<<blocks_for(count), kBlock, 0, stream>>>(from, count, to);
@@ -242,16 +183,6 @@ void add_to(const From* from, std::int64_t count, double* to, cudaStream_t strea
 }
 template void add_to(const float*, std::int64_t, double*, cudaStream_t);
 template void add_to(const double*, std::int64_t, double*, cudaStream_t);
-
-template <class Real>
-void residuals(const Observations& rows, Real* predictors, std::int64_t nb, int draws, const Real* precision, const Real* log_scale,
-               double* chunk_sums, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>((nb + kChunkRows - 1) / kChunkRows), static_cast<unsigned>((draws + 31) / 32));
-  residuals_kernel<<<grid, dim3(32, 8), 0, stream>>>(rows, predictors, nb, draws, precision, log_scale, chunk_sums);
-  check_launch("to evaluate likelihoods");
-}
-template void residuals(const Observations&, float*, std::int64_t, int, const float*, const float*, double*, cudaStream_t);
-template void residuals(const Observations&, double*, std::int64_t, int, const double*, const double*, double*, cudaStream_t);
 
 void add_chunks(const double* sums, std::int64_t chunks, std::int64_t count, double* out, cudaStream_t stream) {
   add_chunks_kernel<<<blocks_for(count), kBlock, 0, stream>>>(sums, chunks, count, out);
@@ -286,13 +217,6 @@ void variances(const double* predictors, std::int64_t K, std::int64_t lead, cons
                const double* square, std::int64_t nb, double* variance, cudaStream_t stream) {
   variances_kernel<<<blocks_for(nb * 32), kBlock, 0, stream>>>(predictors, K, lead, x, stride, cols, square, nb, variance);
   check_launch("to find variances");
-}
-
-void differentiate(const Observations& rows, OwnMarginal own, bool with_covariance, double* predictors, std::int64_t K, std::int64_t nb,
-                   const double* variance, double* curvature, double* chunk_sums, cudaStream_t stream) {
-  const auto chunks = static_cast<unsigned>((nb + kChunkRows - 1) / kChunkRows);
-  differentiate_kernel<<<chunks, kBlock, 0, stream>>>(rows, own, with_covariance, predictors, K, nb, variance, curvature, chunk_sums);
-  check_launch("to find expectations");
 }
 
 void scale_predictors(double* predictors, std::int64_t K, std::int64_t lead, std::int64_t nb, const double* curvature, cudaStream_t stream) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "device.cuh"
-#include "likelihoods.cuh"
+#include "families.cuh"
 
 namespace magva_cuda {
 
@@ -13,6 +13,14 @@ struct Observations {
   const void* response;
   const void* weight;  // null: 1 each
   const void* offset;  // null: none
+  const void* status;  // null: no row is censored
+};
+
+/// The marginal of a family's own coordinate, as a rule.
+struct FamilyMarginal {
+  double variance;
+  const magva_cuda_own_node* nodes;
+  std::int64_t node_count;
 };
 
 /// to[i] = from[i] in another precision.
@@ -21,16 +29,27 @@ void convert(const From* from, std::int64_t count, To* to, cudaStream_t stream);
 /// The same into int8; sets *inexact where a value is none.
 template <class From>
 void convert_exactly(const From* from, std::int64_t count, signed char* to, int* inexact, cudaStream_t stream);
+/// to[i] = from[rows[i]].
+template <class T>
+void gather(const T* from, const std::int64_t* rows, std::int64_t count, T* to, cudaStream_t stream);
+/// The same for rows of a design; they begin at multiples of 16 bytes.
+void gather_rows(const void* from, const std::int64_t* rows, std::int64_t count, std::int64_t row_bytes, void* to, cudaStream_t stream);
 /// to += from.
 template <class From>
 void add_to(const From* from, std::int64_t count, double* to, cudaStream_t stream);
 
 /// Rows of a chunk whose sums are added up by one block.
 inline constexpr std::int64_t kChunkRows = 1024;
-/// Turns predictors into weighted derivatives by them; sums of each chunk of rows and each draw: log likelihood, and by log sigma.
+/// Of each draw: log likelihood, and by the likelihood's own coordinates.
+inline constexpr int kDrawSums = 3;
+/// Turns predictors into weighted derivatives by them; kDrawSums of each chunk of rows and each draw.
 template <class Real>
 void residuals(const Observations& rows, Real* predictors, std::int64_t nb, int draws, const Real* precision, const Real* log_scale,
                double* chunk_sums, cudaStream_t stream);
+/// The same for the likelihoods of families.cuh; `rows` are in double precision.
+template <class Real>
+void family_residuals(const Observations& rows, Real* predictors, std::int64_t nb, int draws, const double* own_values,
+                      double* chunk_sums, cudaStream_t stream);
 /// out[i] += sum over chunks of sums[chunk * count + i], in order.
 void add_chunks(const double* sums, std::int64_t chunks, std::int64_t count, double* out, cudaStream_t stream);
 
@@ -55,6 +74,9 @@ void variances(const double* predictors, std::int64_t K, std::int64_t lead, cons
 /// and by log sigma's mean and variance.
 void differentiate(const Observations& rows, OwnMarginal own, bool with_covariance, double* predictors, std::int64_t K, std::int64_t nb,
                    const double* variance, double* curvature, double* chunk_sums, cudaStream_t stream);
+void differentiate_family(const Observations& rows, const FamilyMarginal& own, const NormalRules& rules, bool with_covariance,
+                          double* predictors, std::int64_t K, std::int64_t nb, const double* variance, double* curvature,
+                          double* chunk_sums, cudaStream_t stream);
 /// predictors(lead + k, i) *= curvature_i.
 void scale_predictors(double* predictors, std::int64_t K, std::int64_t lead, std::int64_t nb, const double* curvature, cudaStream_t stream);
 /// Chunks into which weighted_squares cuts the rows of a tile.

@@ -22,9 +22,11 @@ Rows::Rows(const magva_cuda_problem& problem)
   device_ = {problem.device, properties.multiProcessorCount, 10 * properties.major + properties.minor};
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "to start");
   design_ = std::make_unique<DesignOnDevice>(problem, stream_);
-  response_.take(problem.response, problem.rows, single_, stream_);
-  if (problem.weight != nullptr) weight_.take(problem.weight, problem.rows, single_, stream_);
-  if (problem.offset != nullptr) offset_.take(problem.offset, problem.rows, single_, stream_);
+  all_.response.take(problem.response, problem.rows, single_, stream_);
+  if (problem.weight != nullptr) all_.weight.take(problem.weight, problem.rows, single_, stream_);
+  if (problem.offset != nullptr) all_.offset.take(problem.offset, problem.rows, single_, stream_);
+  if (problem.status != nullptr) all_.status.take(problem.status, problem.rows, single_, stream_);
+  if (is_family()) rules_.take(problem.rules, stream_);
   check(cudaStreamSynchronize(stream_), "to take the response");
   describe(properties.name);
 }
@@ -61,6 +63,11 @@ void Rows::PerRow::take(const double* from, std::int64_t count, bool single_too,
   if (single_too) convert(values.data(), count, single.reserve(count), stream);
 }
 
+void Rows::PerRow::choose(const PerRow& all, const std::int64_t* rows, std::int64_t count, cudaStream_t stream) {
+  if (all.values.size() > 0) gather(all.values.data(), rows, count, values.reserve(count), stream);
+  if (all.single.size() > 0) gather(all.single.data(), rows, count, single.reserve(count), stream);
+}
+
 /// Null if there are none.
 template <class Real>
 const Real* Rows::PerRow::from(std::int64_t first) const {
@@ -73,10 +80,42 @@ const Real* Rows::PerRow::from(std::int64_t first) const {
 
 template <class Real>
 Observations Rows::observations(std::int64_t first) const {
-  return {likelihood_, response_.from<Real>(first), weight_.from<Real>(first), offset_.from<Real>(first)};
+  return {likelihood_, current_->response.from<Real>(first), current_->weight.from<Real>(first), current_->offset.from<Real>(first),
+          current_->status.from<Real>(first)};
 }
 template Observations Rows::observations<float>(std::int64_t) const;
 template Observations Rows::observations<double>(std::int64_t) const;
+
+void Rows::choose(const std::int64_t* rows, std::int64_t count) {
+  if (design_->sparse()) throw Failure("a sparse design on a GPU has no minibatches: leave out --batch, or --device cuda");
+  const std::int64_t* on_device = chosen_rows_.reserve(count);
+  check(cudaMemcpyAsync(chosen_rows_.data(), rows, static_cast<std::size_t>(count) * 8, cudaMemcpyHostToDevice, stream_), "to take a minibatch");
+  chosen_.response.choose(all_.response, on_device, count, stream_);
+  chosen_.weight.choose(all_.weight, on_device, count, stream_);
+  chosen_.offset.choose(all_.offset, on_device, count, stream_);
+  chosen_.status.choose(all_.status, on_device, count, stream_);
+  design_->gather(rows, on_device, count, chosen_design_, stream_);
+  chosen_count_ = count;
+}
+
+void Rows::for_each_part(const std::function<void(const RowsInMemory&)>& use) {
+  if (current_ == &chosen_)
+    use({chosen_design_.data(), 0, chosen_count_});
+  else
+    design_->for_each_part(stream_, use);
+}
+
+template <class T>
+static const T* copied(Buffer<T>& to, const T* from, std::int64_t count, cudaStream_t stream) {
+  check(cudaMemcpyAsync(to.reserve(count), from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyHostToDevice, stream), "to take rules");
+  return to.data();
+}
+
+void Rules::take(const magva_cuda_rules& rules, cudaStream_t stream) {
+  const std::int64_t nodes = rules.start[rules.count];
+  view_ = {copied(largest_sd_, rules.largest_sd, rules.count, stream), copied(start_, rules.start, rules.count + 1, stream),
+           copied(node_, rules.node, nodes, stream), copied(weight_, rules.weight, nodes, stream), static_cast<int>(rules.count)};
+}
 
 template <class Real>
 const Real* Rows::tile_as(const void* part, std::int64_t first, std::int64_t count) {

@@ -1,5 +1,6 @@
 #pragma once
 // The rows of a regression on the device: sums over them for draws of the coefficients, and under a Gaussian.
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -7,6 +8,18 @@
 #include "fused.cuh"
 
 namespace magva_cuda {
+
+/// Quadrature rules in the device's memory.
+class Rules {
+ public:
+  void take(const magva_cuda_rules& rules, cudaStream_t stream);
+  const NormalRules& view() const { return view_; }
+
+ private:
+  Buffer<double> largest_sd_, node_, weight_;
+  Buffer<std::int64_t> start_;
+  NormalRules view_{};
+};
 
 class Rows {
  public:
@@ -33,7 +46,15 @@ class Rows {
   const Real* upload_draws(const magva_cuda_draws& draws, std::int64_t first, std::int64_t count, std::int64_t places);
   /// From gradient_ and sums_ to the host.
   void fetch_sums(std::int64_t draws);
-  void return_sums(std::int64_t first, std::int64_t count, const magva_cuda_sums& out) const;
+  /// `each` sums of a draw: log likelihood, and by own coordinates.
+  void return_sums(std::int64_t first, std::int64_t count, int each, const magva_cuda_sums& out) const;
+  /// Turns a tile's predictors into residuals, and adds up the sums of each draw; of rows from `first` on.
+  template <class Real>
+  void differentiate_tile(std::int64_t first, std::int64_t nb, Real* predictors, std::int64_t draws, const Real* own);
+  /// Calls use(rows) for the rows that are evaluated, part by part: all, or those that were chosen.
+  void for_each_part(const std::function<void(const RowsInMemory&)>& use);
+  void choose(const std::int64_t* rows, std::int64_t count);
+  bool is_family() const { return likelihood_ > MAGVA_CUDA_GAUSSIAN; }
 
   /// A tile's rows as matrix products need them.
   template <class Real>
@@ -58,12 +79,23 @@ class Rows {
     Buffer<double> values;
     Buffer<float> single;
     void take(const double* from, std::int64_t count, bool single_too, cudaStream_t stream);
+    void choose(const PerRow& all, const std::int64_t* rows, std::int64_t count, cudaStream_t stream);
     template <class Real>
     const Real* from(std::int64_t first) const;
   };
-  PerRow response_, weight_, offset_;
+  struct RowValues {
+    PerRow response, weight, offset, status;
+  };
+  RowValues all_, chosen_;
+  const RowValues* current_ = &all_;
+  std::int64_t chosen_count_ = 0;
+  Buffer<std::int64_t> chosen_rows_;
+  Buffer<unsigned char> chosen_design_;
+  Rules rules_;
   std::string description_;
 
+  Buffer<double> own_values_;           // of the draws
+  Buffer<magva_cuda_own_node> own_nodes_;  // of a Gaussian
   HostBuffer<unsigned char> staged_draws_;
   Buffer<unsigned char> draws_;
   HostBuffer<double> out_, out_sums_;

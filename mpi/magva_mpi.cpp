@@ -3,12 +3,14 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace {
 
 std::string last_error;
+MPI_Comm communicator = MPI_COMM_WORLD;
 std::vector<double> parts;  // of all ranks
 
 /// Up to so many values rank 0 adds up alone; beyond, each rank adds up a segment.
@@ -19,12 +21,12 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
 
 int rank() {
   int value = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &value);
+  MPI_Comm_rank(communicator, &value);
   return value;
 }
 int size() {
   int value = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &value);
+  MPI_Comm_size(communicator, &value);
   return value;
 }
 
@@ -47,8 +49,7 @@ void add_in_order(const double* part, std::int64_t stride, std::int64_t count, d
 
 int sum_few(double* values, int count) {
   if (rank() == 0) parts.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(size()));
-  const int status =
-      MPI_Gather(values, count, MPI_DOUBLE, parts.data(), count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  const int status = MPI_Gather(values, count, MPI_DOUBLE, parts.data(), count, MPI_DOUBLE, 0, communicator);
   if (status == MPI_SUCCESS && rank() == 0) add_in_order(parts.data(), count, count, values);
   return status;
 }
@@ -60,11 +61,11 @@ int sum_by_segments(double* values, int count) {
   std::vector<double> padded(static_cast<std::size_t>(each) * static_cast<std::size_t>(size()), 0.);
   std::copy_n(values, count, padded.data());
   parts.resize(padded.size());
-  int status = MPI_Alltoall(padded.data(), each, MPI_DOUBLE, parts.data(), each, MPI_DOUBLE, MPI_COMM_WORLD);
+  int status = MPI_Alltoall(padded.data(), each, MPI_DOUBLE, parts.data(), each, MPI_DOUBLE, communicator);
   if (status != MPI_SUCCESS) return status;
   std::vector<double> segment(static_cast<std::size_t>(each));
   add_in_order(parts.data(), each, each, segment.data());
-  status = MPI_Gather(segment.data(), each, MPI_DOUBLE, padded.data(), each, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  status = MPI_Gather(segment.data(), each, MPI_DOUBLE, padded.data(), each, MPI_DOUBLE, 0, communicator);
   if (status == MPI_SUCCESS && rank() == 0) std::copy_n(padded.data(), count, values);
   return status;
 }
@@ -80,7 +81,23 @@ const char* magva_mpi_start(int32_t* own_rank, int32_t* ranks) {
   if (!started)
     if (const char* failed = sentence(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided)))
       return failed;
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  communicator = MPI_COMM_WORLD;
+  MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  *own_rank = rank();
+  *ranks = size();
+  return nullptr;
+}
+
+const char* magva_mpi_join(int32_t fortran_handle, int32_t* own_rank, int32_t* ranks) {
+  int started = 0;
+  MPI_Initialized(&started);
+  if (!started) return "MPI has not been started: import mpi4py.MPI, or call MPI_Init, before";
+  if (communicator != MPI_COMM_WORLD) return "a communicator is in use: end the fit that uses it first";
+  if (const char* failed = sentence(MPI_Comm_dup(MPI_Comm_f2c(fortran_handle), &communicator))) {
+    communicator = MPI_COMM_WORLD;
+    return failed;
+  }
+  MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
   *own_rank = rank();
   *ranks = size();
   return nullptr;
@@ -89,16 +106,22 @@ const char* magva_mpi_start(int32_t* own_rank, int32_t* ranks) {
 void magva_mpi_finish(void) {
   int finished = 0;
   MPI_Finalized(&finished);
-  if (!finished) MPI_Finalize();
+  if (finished) return;
+  if (communicator == MPI_COMM_WORLD) {
+    MPI_Finalize();
+    return;
+  }
+  MPI_Comm_free(&communicator);
+  communicator = MPI_COMM_WORLD;
 }
 
-void magva_mpi_abort(void) { MPI_Abort(MPI_COMM_WORLD, 1); }
+void magva_mpi_abort(void) { MPI_Abort(communicator, 1); }
 
 const char* magva_mpi_broadcast(void* data, int64_t bytes) {
   for (std::int64_t at = 0; at < bytes; at += kMostBytes) {
     const auto count = static_cast<int>(std::min(kMostBytes, bytes - at));
     if (const char* failed =
-            sentence(MPI_Bcast(static_cast<char*>(data) + at, count, MPI_BYTE, 0, MPI_COMM_WORLD)))
+            sentence(MPI_Bcast(static_cast<char*>(data) + at, count, MPI_BYTE, 0, communicator)))
       return failed;
   }
   return nullptr;

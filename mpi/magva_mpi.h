@@ -1,6 +1,7 @@
 /* The interface between the engine and its MPI plug-in, libmagva_mpi.so, which is loaded at run time. Plain C.
 
-   Functions that can fail return null, or a sentence that stays valid until the next call. They are called by one thread. */
+   Functions that can fail return null, or a sentence that stays valid until the next call. They are called by one thread, and between
+   start or join and finish. */
 #ifndef MAGVA_MPI_H
 #define MAGVA_MPI_H
 #include <stdint.h>
@@ -9,7 +10,10 @@
 extern "C" {
 #endif
 
+/* Of the world of an MPI job that this starts, and magva_mpi_finish ends. */
 const char* magva_mpi_start(int32_t* rank, int32_t* size);
+/* Of a communicator of a program that has started MPI itself, by its Fortran handle; magva_mpi_finish leaves MPI to the program. */
+const char* magva_mpi_join(int32_t fortran_handle, int32_t* rank, int32_t* size);
 void magva_mpi_finish(void);
 /* Ends all ranks of the job. */
 void magva_mpi_abort(void);

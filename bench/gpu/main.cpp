@@ -9,6 +9,7 @@
 
 #include "algorithm1/fitter.hpp"
 #include "magva/device.hpp"
+#include "magva/family_regression.hpp"
 #include "magva/fit.hpp"
 #include "tasks/timing.hpp"
 
@@ -145,6 +146,12 @@ void run(bool with_fits, Index rows, Index cols) {
     const Regression doubles =
         logistic_regression(make_data<double>(rows / 10, cols, Values::numbers, workers));
     print_steps(shape(rows / 10, "float64"), doubles, {1, 8});
+  }
+  {
+    const Regression counts =
+        family_regression(make_data<float>(rows, cols, Values::numbers, workers),
+                          Distribution::negative_binomial, Link::log, make_prior(NormalPriorOptions{}, cols));
+    print_steps(shape(rows, "float32, negative binomial"), counts, {1, 8});
   }
   const Regression regression = logistic_regression(make_data<float>(rows, cols, Values::numbers, workers));
   print_steps(shape(rows, "float32"), regression, {1, 8, 64});

@@ -41,7 +41,9 @@ options::Command convert() {
           "table; its rows stay on disk until they are read, so that it may be larger than memory.\n"
           "The table is read twice, a block of rows at a time: what comes from a pipe is copied to TMPDIR "
           "first. With --discretise it is read whole.",
-      .arguments = {{"FILE", "a table with a header: CSV or TSV, plain or gzipped, '-' for standard input",
+      .arguments = {{"FILE",
+                     "a table with a header: CSV or TSV, plain or gzipped, '-' for standard input; a quoted "
+                     "pattern such as 'part-*.csv' for several files that are parts of one",
                      options::ValueKind::file}},
       .groups = convert_option_groups(),
       .examples = {{"convert and fit", "magva convert data.csv --response y --out data.magva"},

@@ -21,6 +21,7 @@
 #include "results/text.hpp"
 #include "results/unfinished_fit.hpp"
 #include "table/byte_source.hpp"
+#include "table/part_files.hpp"
 #include "terminal/terminal.hpp"
 
 namespace magva::commands {
@@ -62,7 +63,7 @@ std::uint64_t seed_of(const Values& values) { return static_cast<std::uint64_t>(
 
 std::filesystem::path out_folder(const Values& values) {
   if (values.given("out")) return values.text("out");
-  if (values.arguments.empty() || values.arguments[0] == "-")
+  if (values.arguments.empty() || values.arguments[0] == "-" || table::is_pattern(values.arguments[0]))
     throw UsageError("no folder is named for the results: choose one with --out");
   return std::filesystem::path(values.arguments[0]).stem().string() + ".fit";
 }
@@ -346,7 +347,8 @@ options::Command fit() {
       .arguments =
           {{"FILE",
             "a table with a header: CSV, TSV or LIBSVM, plain or gzipped, '-' for standard input; a "
-            "design file that 'magva convert' made; or a Stan model, "
+            "design file that 'magva convert' made; a quoted pattern such as 'part-*.csv' for several files "
+            "that are parts of one; or a Stan model, "
             "a .stan program (needs the environment variable BRIDGESTAN) or a BridgeStan library (.so)",
             options::ValueKind::file, false}},
       .groups = fit_option_groups(),

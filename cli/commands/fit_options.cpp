@@ -309,7 +309,7 @@ std::vector<options::OptionGroup> convert_option_groups() {
   encoding.push_back({.name = "like",
                       .value = "FOLDER",
                       .standard = "",
-                      .help = "encode the rows as the data of this fit were, for prediction",
+                      .help = "encode the rows as the data of this fit, or of this design file, were",
                       .kind = ValueKind::folder});
   return {{"Data", std::move(encoding)},
           {"Output", {file("out", "the design file"), flag("quiet", "say nothing"), force_option()}}};

@@ -45,9 +45,20 @@ std::shared_ptr<const Regression> regression_of(const ModelSource& source, const
   if (!regression)
     throw UsageError(
         fmt::format("{} is for regressions with one linear predictor: fit this model without it", what));
-  if (source.minibatch)
-    throw UsageError(fmt::format("{} has no use for --batch: leave it out, every pass takes all rows", what));
   return regression;
+}
+
+/// Puts minibatches of the source's model, which is elsewhere now, in place of those of this machine's.
+void move_minibatch(ModelSource& source) {
+  if (source.minibatch)
+    source.minibatch = std::make_shared<const Minibatch>(source.model, source.minibatch->options());
+}
+
+/// A sparse design is kept on a GPU by columns, too, from which no rows can be taken.
+void check_batch(const ModelSource& source, const Regression& regression) {
+  if (source.minibatch && std::holds_alternative<SparseRows>(regression.design().storage()))
+    throw UsageError(
+        "--batch with --device cuda is for dense designs: leave one of them out for this sparse one");
 }
 
 /// How many ranks failed, and whether the leader did.
@@ -82,8 +93,11 @@ bool prepared_by_all(Communicator& ranks, Prepare&& prepare) {
 
 void place_on_device(ModelSource& source, const Values& values) {
   if (values.text("device") != "cuda") return;
-  DeviceModel placed = on_device(*regression_of(source, "--device cuda"));
+  const auto regression = regression_of(source, "--device cuda");
+  check_batch(source, *regression);
+  DeviceModel placed = on_device(*regression);
   source.model = std::move(placed.model);
+  move_minibatch(source);
   source.notes.push_back("on " + placed.description);
 }
 
@@ -91,29 +105,41 @@ Ranks::Ranks() {
   if (is_rank_of_job()) communicator_ = mpi_communicator();
 }
 
+Ranks::Ranks(std::unique_ptr<Communicator> communicator)
+    : communicator_(std::move(communicator)), waiting_(false) {}
+
 Ranks::~Ranks() {
   if (!communicator_ || !leads() || !waiting_) return;
   std::string nothing;
   broadcast(*communicator_, nothing);
 }
 
-/// The same on all ranks. The leader's source has the model on all rows; the others' return when it is gone.
 ModelSource Ranks::make_share(const Values& values) {
+  return share(values, [&] {
+    return commands::make_source(values, {communicator_->rank(), communicator_->size()});
+  });
+}
+
+ModelSource Ranks::share(const Values& values, const std::function<ModelSource()>& make) {
   ModelSource source;
-  std::optional<Regression> share;
+  std::optional<Regression> own;
   DistributeOptions options;
   const int size = communicator_->size();
   const bool ready = prepared_by_all(*communicator_, [&] {
-    source = commands::make_source(values);
+    source = make();
     const auto whole = regression_of(source, "mpirun");
-    share.emplace(share_of(*whole, communicator_->rank(), size));
+    own.emplace(share_of(*whole, communicator_->rank(), size));
     options.start = whole->start();
+    if (!is_design_in_parts(values)) options.whole = whole;  // of these a rank has its own rows alone
     options.threads = static_cast<int>(values.integer("threads"));
-    if (values.text("device") == "cuda") options.device = DeviceOptions{.device = local_rank()};
+    if (values.text("device") != "cuda") return;
+    check_batch(source, *whole);
+    options.device = DeviceOptions{.device = local_rank()};
   });
   if (!ready && leads()) throw IoError("another rank could not read its rows: it has said why");
-  if (!ready) return source;
-  source.model = distribute(*share, *communicator_, options);
+  source.model = ready ? distribute(*own, *communicator_, options) : nullptr;
+  if (!source.model) return source;
+  move_minibatch(source);
   source.notes.push_back(
       fmt::format("rows are spread over {} ranks{}", size, options.device ? ", a GPU each" : ""));
   return source;

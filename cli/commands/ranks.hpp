@@ -1,6 +1,7 @@
 #pragma once
 // Where the sums over a model's rows are computed: on this machine's processor or GPU, or on the ranks of an
 // MPI job.
+#include <functional>
 #include <memory>
 
 #include "magva/distribute.hpp"
@@ -18,6 +19,8 @@ class Ranks {
  public:
   /// Joins the job, if there is one.
   Ranks();
+  /// The ranks of another program, which call `share` each.
+  explicit Ranks(std::unique_ptr<Communicator> communicator);
   /// Lets the others go, if they still wait for something to do.
   ~Ranks();
   Ranks(const Ranks&) = delete;
@@ -29,6 +32,10 @@ class Ranks {
   source::ModelSource make_source(const options::Values& values);
   /// The others': until the leader is done. Returns the exit code.
   int serve();
+  /// Called on all ranks with functions that make the same source, whose rows are spread over the ranks. The
+  /// leader's has the model on all rows; on the others there is none, and they return once it is gone, or at
+  /// once if a rank failed.
+  source::ModelSource share(const options::Values& values, const std::function<source::ModelSource()>& make);
 
  private:
   source::ModelSource make_share(const options::Values& values);

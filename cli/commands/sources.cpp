@@ -7,6 +7,7 @@
 #include "magva/error.hpp"
 #include "magva/formula_model.hpp"
 #include "table/design_file.hpp"
+#include "table/part_files.hpp"
 #include "terminal/terminal.hpp"
 
 namespace magva::commands {
@@ -170,13 +171,15 @@ source::ModelSource stan_source(const Values& values) {
   return source::make_stan_source(options);
 }
 
-source::ModelSource design_file_source(const Values& values) {
+source::ModelSource design_file_source(const Values& values, const source::RowShare& share) {
   const std::string& path = values.arguments.at(0);
   check_not_given(values,
                   encoding_options_and({"formula", "family", "link", "float32", "save-design", "data",
                                         "generated-quantities"}),
                   "for a design file, in which all is encoded");
-  source::ModelSource source = source::make_design_file_source(path, regression_options(values));
+  source::RegressionOptions options = regression_options(values);
+  options.share = share;
+  source::ModelSource source = source::make_design_file_source(path, options);
   const std::string& stored = source.spec->design.response.column;
   if (values.given("response") && values.text("response") != stored)
     throw UsageError(
@@ -223,12 +226,18 @@ table::MissingPolicy missing_policy(const Values& values) {
   return values.text("missing") == "drop" ? table::MissingPolicy::drop : table::MissingPolicy::refuse;
 }
 
-source::ModelSource make_source(const Values& values) {
+bool is_design_in_parts(const Values& values) {
+  return !values.arguments.empty() && table::is_pattern(values.arguments[0]) &&
+         design_file::is_design_file(table::matching_files(values.arguments[0]).front());
+}
+
+source::ModelSource make_source(const Values& values, const source::RowShare& share) {
   if (values.arguments.empty())
     throw UsageError("the data of the fit were in memory, not in a file: name a file with the same data");
   const std::string& file = values.arguments.at(0);
   if (source::is_stan_file(file)) return stan_source(values);
-  return design_file::is_design_file(file) ? design_file_source(values) : table_source(values);
+  const bool encoded = design_file::is_design_file(file) || is_design_in_parts(values);
+  return encoded ? design_file_source(values, share) : table_source(values);
 }
 
 source::ConvertOptions convert_options(const Values& values) {
@@ -244,6 +253,10 @@ source::ConvertOptions convert_options(const Values& values) {
       values,
       {"response", "model", "weights", "column", "exclude", "positive", "standardise", "discretise", "text"},
       "with --like: the fit says how rows are encoded");
+  if (design_file::is_design_file(values.text("like"))) {
+    options.like = design_file::open(values.text("like")).header.spec;
+    return options;
+  }
   const results::StoredFit fit = results::load_fit(values.text("like"));
   if (!fit.spec || fit.spec->formula || fit.spec->spline || fit.spec->design.sparse())
     throw UsageError("--like needs a fit to a dense design of columns");

@@ -36,6 +36,10 @@ int threads_of_rank();
 /// (libmagva_mpi.so, beside the program, where the loader looks or where the environment variable
 /// MAGVA_MPI_PLUGIN says).
 std::unique_ptr<Communicator> mpi_communicator();
+/// The ranks of a communicator of a program that uses MPI itself, by its Fortran handle (MPI_Comm_c2f,
+/// mpi4py's py2f). It is duplicated: messages of the program's own do not get mixed up with these. Called on
+/// all of its ranks; one such Communicator at a time.
+std::unique_ptr<Communicator> mpi_communicator(int fortran_handle);
 
 /// The rows of a regression that one of `size` ranks takes. They stay where they are: a design file is mapped
 /// and read only as far as it is used.
@@ -45,6 +49,8 @@ struct DistributeOptions {
   std::optional<Vector> start;          ///< of the model; unset: the one that suits rank 0's rows
   std::optional<DeviceOptions> device;  ///< a GPU for this rank's rows
   int threads = 0;                      ///< of the ranks other than the leader; 0: threads_of_rank()
+  /// The regression on the rows of all ranks, if the leader has them: single rows are looked at there.
+  std::shared_ptr<const Regression> whole = nullptr;
 };
 
 /// Called on all ranks, each with its rows. On rank 0 returns the model on the rows of all, to be fitted as

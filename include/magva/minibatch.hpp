@@ -10,6 +10,8 @@
 
 namespace magva {
 
+class SampledModel;
+
 struct MinibatchOptions {
   Index rows = 256;  ///< at each evaluation, at most
   Index run =
@@ -25,8 +27,9 @@ struct MinibatchOptions {
 /// estimate, and the mean of an epoch's batches is the full model.
 class Minibatch final : public Model {
  public:
-  /// Throws UsageError if the options are invalid. A batch of all rows or more is the full model.
-  Minibatch(std::shared_ptr<const Regression> regression, const MinibatchOptions& options);
+  /// Of a Regression, or of what on_device or distribute made of one. Throws UsageError if the model is none
+  /// of these or the options are invalid. A batch of all rows or more is the full model.
+  Minibatch(std::shared_ptr<const Model> model, const MinibatchOptions& options);
 
   Index dimension() const override { return full_->dimension(); }
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
@@ -36,15 +39,21 @@ class Minibatch final : public Model {
   std::string parameter_name(Index i) const override { return full_->parameter_name(i); }
 
   /// The model on all rows.
-  const Regression& full() const { return *full_; }
-  std::shared_ptr<const Regression> regression() const { return full_; }
+  const Model& full() const { return *full_; }
+  std::shared_ptr<const Model> model() const { return full_; }
+  /// Of the full model.
+  Index rows() const;
   const MinibatchOptions& options() const { return options_; }
   /// The rows that iteration uses, in order.
   std::vector<Index> rows_at(std::uint64_t iteration) const;
   /// In an epoch, and what a batch's log likelihood is multiplied by.
   Index batches() const { return batches_; }
 
+  /// The rows behind a model; null if it is not a sum over rows.
+  static std::shared_ptr<const SampledModel> rows_of(const std::shared_ptr<const Model>& model);
+
  private:
+  class RegressionRows;
   /// use(begin, end) for the runs of an iteration, in order.
   template <class Use>
   void for_each_run(std::uint64_t iteration, Use use) const;
@@ -52,7 +61,8 @@ class Minibatch final : public Model {
   /// Runs longer than a row may lie on disk: has them read ahead.
   void fetch(std::uint64_t iteration) const;
 
-  std::shared_ptr<const Regression> full_;
+  std::shared_ptr<const Model> full_;
+  std::shared_ptr<const SampledModel> sampled_;  // the same
   Index run_;
   Index runs_;     // in all the data
   Index batches_;  // in an epoch, and the runs of a stratum but the last

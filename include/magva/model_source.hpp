@@ -35,6 +35,12 @@ RegressionKind parse_regression_kind(const std::string& name);
 PriorKind parse_prior_kind(const std::string& name);
 HorseshoeForm parse_horseshoe_form(const std::string& name);
 
+/// One of `size` shares of the rows, as magva::share_of cuts them.
+struct RowShare {
+  int rank = 0;
+  int size = 1;
+};
+
 /// A regression to be fitted to the rows of a table or a design file.
 struct RegressionOptions {
   std::optional<RegressionKind> model;  ///< unset: chosen by the response
@@ -49,6 +55,7 @@ struct RegressionOptions {
   std::uint64_t seed = 1;                  ///< of the minibatches
   std::optional<std::string> start_file;   ///< JSON: parameter names and values to start from
   std::optional<std::string> save_design;  ///< a design file to write the encoded rows to
+  RowShare share;  ///< of design files in parts: the rows that are kept in memory; the others are zeros
 
   /// Throws UsageError for invalid options.
   void validate() const;
@@ -170,7 +177,8 @@ struct ModelSource {
 ModelSource make_table_source(const table::Table& table, table::DesignOptions design,
                               const RegressionOptions& options);
 
-/// A regression on the rows of a design file, which stay on disk until they are read.
+/// A regression on the rows of a design file, which stay on disk until they are read; or on those of all
+/// design files with a name like `path`, "part-*.magva", in the order of their names, in memory.
 ModelSource make_design_file_source(const std::string& path, const RegressionOptions& options);
 
 struct StanOptions {

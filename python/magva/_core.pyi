@@ -108,6 +108,16 @@ class Fit:
     @staticmethod
     def run(source: Source, options: str, init: NDArray[numpy.float64] | None, watch: Any, every_view: bool) -> Fit: ...
     @staticmethod
+    def run_on_ranks(
+        table: Table,
+        model: str,
+        options: str,
+        communicator: int,
+        init: NDArray[numpy.float64] | None,
+        watch: Any,
+        every_view: bool,
+    ) -> Fit | None: ...
+    @staticmethod
     def load(folder: str) -> Fit: ...
     def save(self, folder: str) -> None: ...
     @property

@@ -94,6 +94,7 @@ class FormulaOptions(FittingOptions, total=False):
     standardise: bool
     missing: str
     float32: bool
+    device: str
     batch: int
 
 

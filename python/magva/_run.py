@@ -36,6 +36,30 @@ def run(
     return Fit(handle, structure)
 
 
+def _run_table(table: _core.Table, model: str, options: str, init: Any, comm: Any, progress: bool | None, callback: Callback | None) -> Fit:
+    """Fits a regression to a table, alone or with the other ranks of a communicator."""
+    if comm is None:
+        return run(_core.Source.table(table, model), options, init, progress, callback)
+    if not hasattr(comm, "py2f"):
+        raise TypeError(f"comm is a {type(comm).__name__} and must be a communicator of mpi4py, such as MPI.COMM_WORLD")
+    if init is not None:
+        raise ValueError("init cannot be combined with comm: the fit starts where the model says")
+    watch = Watch(progress if comm.rank == 0 else False, callback)
+    result, failure = None, None
+    try:
+        with watch.running():
+            handle = _core.Fit.run_on_ranks(table, model, options, comm.py2f(), None, watch, watch.every_view)
+        result = Fit(handle) if handle is not None else None
+    except Exception as error:  # the others wait for the result
+        failure = error
+    shared = comm.bcast(result, root=0)
+    if failure is not None:
+        raise failure
+    if shared is None:
+        raise RuntimeError("the fit failed on rank 0, which says why")
+    return result if result is not None else shared
+
+
 def _start(source: _core.Source, init: Any) -> Any:
     """An array of all coordinates, or a mapping of some names to values, in place of the model's own start."""
     if init is None:
@@ -138,6 +162,7 @@ def fit_table(
     *,
     init: Mapping[str, float] | Any = None,
     text: Sequence[str] = (),
+    comm: Any = None,
     progress: bool | None = None,
     callback: Callback | None = None,
     **options: Unpack[TableOptions],
@@ -154,6 +179,9 @@ def fit_table(
         Where to start: an array, or a mapping of names to values.
     text
         Columns of numbers that are names of categories.
+    comm
+        A communicator of mpi4py, such as ``MPI.COMM_WORLD``: all of its ranks call this with the same table, each takes a share of the
+        rows, and all get the fit. Needs magva's MPI plug-in.
     progress, callback
         As for :func:`fit`.
     **options
@@ -164,8 +192,8 @@ def fit_table(
     if not isinstance(response, str):
         raise TypeError(f"response is a {type(response).__name__} and must be the name of a column")
     checked = check_options("fit_table", options, GROUPS["fit_table"])
-    source = _core.Source.table(make_table(data, text=text), _with(checked, "response", response))
-    return run(source, checked, init, progress, callback)
+    model = _with(checked, "response", response)
+    return _run_table(make_table(data, text=text), model, checked, init, comm, progress, callback)
 
 
 def _with(options: str, name: str, value: str) -> str:
@@ -178,6 +206,7 @@ def fit_formula(
     *,
     init: Mapping[str, float] | Any = None,
     text: Sequence[str] = (),
+    comm: Any = None,
     progress: bool | None = None,
     callback: Callback | None = None,
     **options: Unpack[FormulaOptions],
@@ -191,7 +220,7 @@ def fit_formula(
         ``cbind(successes, failures)``, ``successes | trials(n)`` or ``Surv(time, status)``.
     data
         A pandas, polars or Arrow table, or a mapping of names to columns.
-    init, text, progress, callback
+    init, text, comm, progress, callback
         As for :func:`fit_table`.
     **options
         The family of the response, priors, and how the fit is run: see ``magva.options("fit_formula")``. ``prior`` takes statements such
@@ -202,8 +231,8 @@ def fit_formula(
     if not isinstance(formula, str):
         raise TypeError(f"formula is a {type(formula).__name__} and must be a text such as 'y ~ x1 + x2'")
     checked = check_options("fit_formula", options, GROUPS["fit_formula"])
-    source = _core.Source.table(make_table(data, text=text), _with(checked, "formula", formula))
-    return run(source, checked, init, progress, callback)
+    model = _with(checked, "formula", formula)
+    return _run_table(make_table(data, text=text), model, checked, init, comm, progress, callback)
 
 
 def fit_arrays(
@@ -213,6 +242,7 @@ def fit_arrays(
     names: Sequence[str] | None = None,
     weights: Any = None,
     init: Any = None,
+    comm: Any = None,
     progress: bool | None = None,
     callback: Callback | None = None,
     **options: Unpack[ArrayOptions],
@@ -227,7 +257,7 @@ def fit_arrays(
         Of the columns of x; x1, x2, ... without, and always for a sparse matrix.
     weights
         Of the observations.
-    init, progress, callback, **options
+    init, comm, progress, callback, **options
         As for :func:`fit_table`.
     """
     from ._tables import make_array_table
@@ -250,8 +280,7 @@ def fit_arrays(
         given["weights"] = "(weights)"
     checked = check_options("fit_arrays", given, GROUPS["fit_table"])
     table = make_array_table(matrix, labels, (response, column), observations)
-    source = _core.Source.table(table, _with(checked, "response", response))
-    return run(source, checked, init, progress, callback)
+    return _run_table(table, _with(checked, "response", response), checked, init, comm, progress, callback)
 
 
 def _predictors(x: Any) -> Any:

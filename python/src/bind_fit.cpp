@@ -101,6 +101,25 @@ Fit run(const ModelSource& source, const std::string& options, std::optional<Vec
   return Fit::run(source, parse_options(options), std::move(init), {std::move(watch), every_view});
 }
 
+/// A regression whose rows are spread over the ranks of an MPI communicator, which all call this with the
+/// same table. The fit is rank 0's; on the others, nothing.
+std::optional<Fit> run_on_ranks(TableBuilder& builder, const std::string& model, const std::string& options,
+                                int communicator, std::optional<Vector> init, nb::object watch,
+                                bool every_view) {
+  commands::Ranks ranks(mpi_communicator(communicator));
+  ModelSource source;
+  {
+    const nb::gil_scoped_release unlocked;
+    const auto values = parse_options(model);
+    source = ranks.share(
+        values, [&] { return commands::make_source(values, [&] { return std::move(builder.table); }); });
+  }
+  if (!source.model) return std::nullopt;
+  Fit fit = Fit::run(source, parse_options(options), std::move(init), {std::move(watch), every_view});
+  fit.forget_model();  // the other ranks wait until it is gone
+  return fit;
+}
+
 nb::list parameters(const Fit& fit) {
   nb::list rows;
   for (const auto& p : fit.record().parameters)
@@ -155,6 +174,8 @@ void bind_fit(nb::module_& module) {
   bind_record(type);
   type.def_static("run", run, nb::arg("source"), nb::arg("options"), nb::arg("init").none(), nb::arg("watch"),
                   nb::arg("every_view"))
+      .def_static("run_on_ranks", run_on_ranks, nb::arg("table"), nb::arg("model"), nb::arg("options"),
+                  nb::arg("communicator"), nb::arg("init").none(), nb::arg("watch"), nb::arg("every_view"))
       .def_static("load", &Fit::load, nb::arg("folder"))
       .def("save", &Fit::save, nb::arg("folder"))
       .def_prop_ro("posterior", &Fit::posterior, nb::rv_policy::reference_internal)

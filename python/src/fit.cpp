@@ -87,6 +87,13 @@ Fit Fit::load(const std::string& folder) {
           results::Trace::read(stored.folder.trace())};
 }
 
+void Fit::forget_model() {
+  std::vector<std::string> names;
+  for (Index i = 0; i < source_.model->dimension(); ++i) names.push_back(source_.model->parameter_name(i));
+  source_.model = std::make_shared<StoredCoordinates>(std::move(names));
+  source_.minibatch.reset();
+}
+
 void Fit::save(const std::string& path) const {
   results::save_fit(path, record_, posterior_, source_, trace_);
 }

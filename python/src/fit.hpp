@@ -30,6 +30,9 @@ class Fit {
   static Fit load(const std::string& folder);
   void save(const std::string& folder) const;
 
+  /// Lets the model go: what was fitted can no longer be evaluated, as after `load`.
+  void forget_model();
+
   const source::ModelSource& source() const { return source_; }
   const results::FitRecord& record() const { return record_; }
   const Gaussian& posterior() const { return posterior_; }

@@ -24,7 +24,7 @@ constexpr std::int64_t kIterations = 1000;
 /// One minibatch, always the same: a model on a sample of the rows.
 class FixedSample final : public Model {
  public:
-  FixedSample(std::shared_ptr<const Regression> full, const MinibatchOptions& options)
+  FixedSample(std::shared_ptr<const Model> full, const MinibatchOptions& options)
       : sample_(std::move(full), options) {}
   Index dimension() const override { return sample_.dimension(); }
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
@@ -74,7 +74,7 @@ class MinibatchRun {
   FitResult fit_to_sample() {
     control_.enter(Phase::kSample);
     const Index rows = std::max(model_.options().rows, kSampleRowsPerParameter * model_.dimension());
-    const FixedSample sample(model_.regression(), {rows, model_.options().run, model_.options().seed});
+    const FixedSample sample(model_.model(), {rows, model_.options().run, model_.options().seed});
     FitOptions options = options_;
     options.diagnostic_draws = kSampleDraws;
     options.max_iterations.reset();

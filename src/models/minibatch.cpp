@@ -75,15 +75,51 @@ Index permuted(Index x, Index count, Bits bits) {
 /// Tells the operating system that rows will be read soon: where they are in a mapped file, it fetches them
 /// all at once, in the background, instead of page by page as they are touched.
 template <class Scalar>
-void announce(const DenseRows<Scalar>& x, Index begin, Index count) {
+void read_ahead(const DenseRows<Scalar>& x, Index begin, Index count) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto from = reinterpret_cast<std::uintptr_t>(x.data + begin * x.stride) / page * page;
   const auto to = reinterpret_cast<std::uintptr_t>(x.data + (begin + count) * x.stride);
   ::madvise(reinterpret_cast<void*>(from), to - from, MADV_WILLNEED);
 }
-void announce(const SparseRows&, Index, Index) {}  // never mapped
+void read_ahead(const SparseRows&, Index, Index) {}  // never mapped
 
 }  // namespace
+
+/// A regression on this machine.
+class Minibatch::RegressionRows final : public SampledModel {
+ public:
+  explicit RegressionRows(std::shared_ptr<const Regression> regression)
+      : regression_(std::move(regression)) {}
+
+  Index dimension() const override { return regression_->dimension(); }
+  Index rows() const override { return regression_->rows(); }
+  std::unique_ptr<Scratch> make_scratch(Index max_draws) const override {
+    return regression_->make_scratch(max_draws);
+  }
+  std::unique_ptr<Scratch> make_sample_scratch(Index max_draws, Index max_rows) const override {
+    return regression_->make_scratch(max_draws, max_rows);
+  }
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                Evaluation& evaluation) const override {
+    regression_->evaluate(theta, log_density, gradient, evaluation);
+  }
+  void evaluate_sample(const RowSample& sample, ConstMatrixRef theta, VectorRef log_density,
+                       MatrixRef gradient, Evaluation& evaluation) const override {
+    regression_->evaluate_sample(sample, theta, log_density, gradient, evaluation);
+  }
+  void announce(Index begin, Index count) const override {
+    std::visit([&](const auto& rows) { read_ahead(rows, begin, count); }, regression_->design().storage());
+  }
+
+ private:
+  std::shared_ptr<const Regression> regression_;
+};
+
+std::shared_ptr<const SampledModel> Minibatch::rows_of(const std::shared_ptr<const Model>& model) {
+  if (auto regression = std::dynamic_pointer_cast<const Regression>(model))
+    return std::make_shared<const RegressionRows>(std::move(regression));
+  return std::dynamic_pointer_cast<const SampledModel>(model);
+}
 
 std::vector<std::string> MinibatchOptions::validate() const {
   std::vector<std::string> found;
@@ -92,15 +128,19 @@ std::vector<std::string> MinibatchOptions::validate() const {
   return found;
 }
 
-Minibatch::Minibatch(std::shared_ptr<const Regression> regression, const MinibatchOptions& options)
-    : full_(std::move(regression)), options_(options) {
+Minibatch::Minibatch(std::shared_ptr<const Model> model, const MinibatchOptions& options)
+    : full_(std::move(model)), sampled_(rows_of(full_)), options_(options) {
   for (const std::string& problem : options.validate()) throw UsageError(problem);
-  run_ = std::min(options.run, full_->rows());
-  runs_ = (full_->rows() + run_ - 1) / run_;
+  if (!sampled_)
+    throw UsageError("minibatches are for regressions with one linear predictor: fit this model to all rows");
+  run_ = std::min(options.run, rows());
+  runs_ = (rows() + run_ - 1) / run_;
   const Index wanted = (options.rows + run_ - 1) / run_;
   batches_ = (runs_ + wanted - 1) / wanted;
   strata_ = (runs_ + batches_ - 1) / batches_;
 }
+
+Index Minibatch::rows() const { return sampled_->rows(); }
 
 template <class Use>
 void Minibatch::for_each_run(std::uint64_t iteration, Use use) const {
@@ -110,7 +150,7 @@ void Minibatch::for_each_run(std::uint64_t iteration, Use use) const {
   for (Index stratum = 0; stratum < strata_; ++stratum) {
     const Bits bits = random_bits(options_.seed, epoch, stratum);
     const Index begin = (stratum * batches_ + permuted(batch, batches_, bits)) * run_;
-    const Index end = std::min(begin + run_, full_->rows());
+    const Index end = std::min(begin + run_, rows());
     if (begin < end) use(begin, end);
   }
 }
@@ -124,11 +164,7 @@ Index Minibatch::choose(std::uint64_t iteration, Index* rows) const {
 }
 
 void Minibatch::fetch(std::uint64_t iteration) const {
-  std::visit(
-      [&](const auto& rows) {
-        for_each_run(iteration, [&](Index begin, Index end) { announce(rows, begin, end - begin); });
-      },
-      full_->design().storage());
+  for_each_run(iteration, [&](Index begin, Index end) { sampled_->announce(begin, end - begin); });
 }
 
 std::vector<Index> Minibatch::rows_at(std::uint64_t iteration) const {
@@ -139,7 +175,7 @@ std::vector<Index> Minibatch::rows_at(std::uint64_t iteration) const {
 
 std::unique_ptr<Scratch> Minibatch::make_scratch(Index max_draws) const {
   const Index most = strata_ * run_;
-  return std::make_unique<MinibatchScratch>(full_->make_scratch(max_draws, std::min(most, full_->rows())),
+  return std::make_unique<MinibatchScratch>(sampled_->make_sample_scratch(max_draws, std::min(most, rows())),
                                             most);
 }
 
@@ -147,14 +183,14 @@ void Minibatch::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef 
                          Evaluation& evaluation) const {
   auto& scratch = static_cast<MinibatchScratch&>(evaluation.scratch);
   Evaluation inner{*scratch.inner, evaluation.workers, evaluation.iteration};
-  if (batches_ == 1) return full_->evaluate(theta, log_density, gradient, inner);
+  if (batches_ == 1) return sampled_->evaluate(theta, log_density, gradient, inner);
   if (run_ > 1) {
     fetch(evaluation.iteration);
     fetch(evaluation.iteration + 1);
   }
   const Index count = choose(evaluation.iteration, scratch.rows.data());
-  full_->evaluate_sample({scratch.rows.data(), count, static_cast<double>(batches_)}, theta, log_density,
-                         gradient, inner);
+  sampled_->evaluate_sample({scratch.rows.data(), count, static_cast<double>(batches_)}, theta, log_density,
+                            gradient, inner);
 }
 
 Index minibatch_run(const Regression& regression) {

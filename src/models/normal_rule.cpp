@@ -43,6 +43,8 @@ PairRule midpoint(double largest_sd) {
   return rule;
 }
 
+}  // namespace
+
 const std::vector<PairRule>& normal_rules() {
   static const std::vector<PairRule> all = {
       gauss_hermite(.07, 4), gauss_hermite(.3, 8), midpoint(.7), midpoint(1),  midpoint(1.5),
@@ -50,8 +52,6 @@ const std::vector<PairRule>& normal_rules() {
       midpoint(12),          midpoint(18),         midpoint(27), midpoint(40), midpoint(60)};
   return all;
 }
-
-}  // namespace
 
 const PairRule* normal_rule(double sd) {
   for (const PairRule& rule : normal_rules())

@@ -11,6 +11,9 @@ struct PairRule {
   std::vector<double> weight;
 };
 
+/// All there are, from narrow to wide.
+const std::vector<PairRule>& normal_rules();
+
 /// A rule that is accurate to about 1e-12 for E f(sd z), with f a function that has no pole nearer than pi to
 /// the real line and does not grow much faster than a polynomial. Null if sd is so large, or not a number,
 /// that there is none.

@@ -231,7 +231,8 @@ void Regression::coefficients(ConstVectorRef theta, VectorRef out) const {
 }
 
 detail::RegressionTerms Regression::terms() const {
-  return {design(), response_, weight_, offset_, unweighted_, constant_, names_, likelihood_, prior_};
+  return {design(),    response_, weight_, offset_,     status_,
+          unweighted_, constant_, names_,  likelihood_, prior_};
 }
 
 namespace {

@@ -15,6 +15,7 @@ struct RegressionTerms {
   std::shared_ptr<const Vector> response;  ///< filled up with zeros to a multiple of 8, as are the weights
   std::shared_ptr<const Vector> weight;
   std::shared_ptr<const Vector> offset;  ///< null: none
+  std::shared_ptr<const Vector> status;  ///< null: no row is censored
   bool unweighted;
   double constant;  ///< of the log likelihood of all rows
   std::vector<std::string> names;

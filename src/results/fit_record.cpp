@@ -19,7 +19,7 @@ Json batch_details(const Minibatch& minibatch, std::int64_t iterations, Index di
           {"run", minibatch.options().run},
           {"batches_per_epoch", batches},
           {"epochs", static_cast<double>(iterations) / static_cast<double>(batches)},
-          {"elbo_rows", minibatch.full().rows()},
+          {"elbo_rows", minibatch.rows()},
           {"elbo_draws", diagnostic_draws}};
 }
 

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <mutex>
 #include <optional>
-#include <type_traits>
 
 #include "magva/error.hpp"
-#include "magva_cuda.h"
 #include "models/likelihood.hpp"
+#include "scale/cuda_families.hpp"
 #include "scale/likelihood_model.hpp"
 #include "scale/plugin.hpp"
 
@@ -47,20 +47,6 @@ const CudaFunctions& functions() {
   return all;
 }
 
-int cuda_likelihood(const Likelihood& likelihood) {
-  switch (likelihood.kind()) {
-    case LikelihoodKind::bernoulli_logit:
-      return MAGVA_CUDA_BERNOULLI_LOGIT;
-    case LikelihoodKind::poisson_log:
-      return MAGVA_CUDA_POISSON_LOG;
-    case LikelihoodKind::gaussian:
-      return MAGVA_CUDA_GAUSSIAN;
-    case LikelihoodKind::other:
-      break;
-  }
-  throw UsageError("--device cuda is for logistic, Poisson and linear regression: fit this model without it");
-}
-
 void set_rows(const DenseRows<double>& rows, magva_cuda_problem& problem) {
   problem.storage = MAGVA_CUDA_FLOAT64;
   problem.data = rows.data;
@@ -91,6 +77,8 @@ class RowsOnDevice {
     problem.response = terms.response->data();
     problem.weight = terms.unweighted ? nullptr : terms.weight->data();
     problem.offset = terms.offset ? terms.offset->data() : nullptr;
+    problem.status = terms.status ? terms.status->data() : nullptr;
+    problem.rules = cuda_rules();
     problem.memory_limit = options.memory_limit;
     if (const char* failed = functions().create(&problem, &rows_)) throw UsageError(failed);
   }
@@ -118,6 +106,8 @@ class CudaExpectations final : public ExpectedLogDensity {
  public:
   CudaExpectations(const RegressionTerms& terms, std::shared_ptr<const RowsOnDevice> rows)
       : rows_(std::move(rows)),
+        likelihood_(terms.likelihood),
+        kind_(cuda_likelihood(*likelihood_)),
         observations_(terms.design.rows()),
         coefficients_(terms.design.cols()),
         has_nuisance_(terms.likelihood->nuisance_count() > 0),
@@ -165,7 +155,7 @@ class CudaExpectations final : public ExpectedLogDensity {
   }
 
  private:
-  /// Fills in `gradient`; returns the curvature between coefficients and log sigma.
+  /// Fills in `gradient`; returns the curvature between coefficients and the own coordinate.
   Vector pass(const GaussianView& q, VectorRef gradient, magva_cuda_expectations& out) const {
     magva_cuda_gaussian from{};
     Vector square;
@@ -189,12 +179,23 @@ class CudaExpectations final : public ExpectedLogDensity {
       out.cross = cross.data();
     }
     out.gradient = gradient.data();
-    rows_->expect(from, out);
+    const auto nodes = cuda_own_nodes(kind_, *likelihood_, {from.own_mean, from.own_variance});
+    if (nodes) {
+      from.own_nodes = nodes->data();
+      from.own_node_count = static_cast<std::int64_t>(nodes->size());
+      rows_->expect(from, out);
+    } else {
+      gradient.setZero();
+      cross.setZero();
+      out.value = std::numeric_limits<double>::quiet_NaN();
+    }
     if (has_nuisance_) gradient(coefficients_) = out.slope;
     return cross;
   }
 
   std::shared_ptr<const RowsOnDevice> rows_;
+  std::shared_ptr<const Likelihood> likelihood_;
+  int kind_;
   Index observations_;
   Index coefficients_;
   bool has_nuisance_;
@@ -204,15 +205,16 @@ class CudaExpectations final : public ExpectedLogDensity {
 };
 
 struct CudaScratch final : Scratch {
-  explicit CudaScratch(Index draws) : precision(draws), log_scale(draws), by_log_scale(draws) {}
-  Vector precision, log_scale, by_log_scale;
+  explicit CudaScratch(Index draws) : own_values(MAGVA_CUDA_OWN_VALUES, draws), by_own(2, draws) {}
+  Matrix own_values, by_own;
 };
 
-class CudaRows final : public Model {
+class CudaRows final : public SampledModel {
  public:
   CudaRows(const RegressionTerms& terms, std::shared_ptr<const RowsOnDevice> rows)
       : design_(terms.design),
         likelihood_(terms.likelihood),
+        kind_(cuda_likelihood(*likelihood_)),
         constant_(terms.constant),
         rows_(std::move(rows)) {
     const bool too_wide =
@@ -221,31 +223,44 @@ class CudaRows final : public Model {
   }
 
   Index dimension() const override { return design_.cols() + likelihood_->nuisance_count(); }
+  Index rows() const override { return design_.rows(); }
   std::unique_ptr<Scratch> make_scratch(Index draws) const override {
     return std::make_unique<CudaScratch>(draws);
+  }
+  std::unique_ptr<Scratch> make_sample_scratch(Index draws, Index) const override {
+    return make_scratch(draws);
   }
   const ExpectedLogDensity* expectations() const override { return expected_ ? &*expected_ : nullptr; }
 
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                 Evaluation& evaluation) const override {
+    evaluate_sample({nullptr, rows(), 1}, theta, log_density, gradient, evaluation);
+  }
+
+  void evaluate_sample(const RowSample& sample, ConstMatrixRef theta, VectorRef log_density,
+                       MatrixRef gradient, Evaluation& evaluation) const override {
+    if (sample.count == 0) {
+      log_density.setConstant(constant_);
+      gradient.setZero();
+      return;
+    }
     auto& scratch = static_cast<CudaScratch&>(evaluation.scratch);
-    for (Index s = 0; s < theta.cols(); ++s) {
-      const Shape shape = shape_at(*likelihood_, theta.col(s));
-      scratch.precision(s) = shape.precision;
-      scratch.log_scale(s) = shape.log_scale;
-    }
-    rows_->evaluate(
-        {theta.data(), theta.outerStride(), scratch.precision.data(), scratch.log_scale.data(), theta.cols()},
-        {log_density.data(), gradient.data(), gradient.outerStride(), scratch.by_log_scale.data()});
-    for (Index s = 0; s < theta.cols(); ++s) {
-      log_density(s) += constant_;
-      if (likelihood_->nuisance_count() > 0) gradient(design_.cols(), s) = scratch.by_log_scale(s);
-    }
+    for (Index s = 0; s < theta.cols(); ++s)
+      cuda_own_values(kind_, shape_at(*likelihood_, theta.col(s)), scratch.own_values.col(s).data());
+    rows_->evaluate({theta.data(), theta.outerStride(), scratch.own_values.data(), theta.cols(), sample.rows,
+                     sample.count},
+                    {log_density.data(), gradient.data(), gradient.outerStride(), scratch.by_own.data()});
+    const Index own = likelihood_->nuisance_count();
+    gradient.bottomRows(own) = scratch.by_own.topLeftCorner(own, theta.cols());
+    log_density *= sample.scale;
+    log_density.array() += constant_;
+    if (sample.scale != 1) gradient *= sample.scale;
   }
 
  private:
   Design design_;  // a streamed one is read by the plug-in
   std::shared_ptr<const Likelihood> likelihood_;
+  int kind_;
   double constant_;
   std::shared_ptr<const RowsOnDevice> rows_;
   std::optional<CudaExpectations> expected_;
@@ -266,7 +281,8 @@ namespace magva {
 DeviceModel on_device(const Regression& regression, const DeviceOptions& options) {
   const detail::RegressionTerms terms = regression.terms();
   detail::CudaLikelihood rows = detail::make_cuda_likelihood(terms, options);
-  return {std::make_shared<detail::RegressionOf>(terms, std::move(rows.model), regression.start()),
+  return {std::make_shared<detail::RegressionOf>(terms, std::move(rows.model), regression.start(),
+                                                 std::make_shared<const Regression>(regression)),
           std::move(rows.description)};
 }
 

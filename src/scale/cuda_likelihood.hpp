@@ -5,11 +5,12 @@
 
 #include "magva/device.hpp"
 #include "models/regression_terms.hpp"
+#include "models/row_sample.hpp"
 
 namespace magva::detail {
 
 struct CudaLikelihood {
-  std::unique_ptr<const Model> model;  ///< in the coordinates of make_likelihood_model
+  std::unique_ptr<const SampledModel> model;  ///< in the coordinates of make_likelihood_model
   std::string description;
 };
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "magva/minibatch.hpp"
 #include "models/likelihood.hpp"
 #include "models/prior.hpp"
 
@@ -81,25 +82,49 @@ class ExpectedRows final : public ExpectedLogDensity {
 };
 
 /// The rows of a regression on this machine.
-class LocalRows final : public Model {
+class LocalRows final : public SampledModel {
  public:
   explicit LocalRows(const Regression& regression)
-      : rows_(regression.with_prior(std::make_shared<NoPrior>(regression.coefficient_count()))) {
-    const Likelihood& likelihood = rows_.likelihood();
-    if (const ExpectedLogDensity* expected = rows_.expectations())
+      : regression_(std::make_shared<const Regression>(
+            regression.with_prior(std::make_shared<NoPrior>(regression.coefficient_count())))),
+        sampled_(Minibatch::rows_of(regression_)),
+        constant_(regression.terms().constant) {
+    const Likelihood& likelihood = regression_->likelihood();
+    if (const ExpectedLogDensity* expected = regression_->expectations())
       expected_.emplace(*expected, likelihood.expectations(), likelihood.nuisance_count() > 0);
   }
 
-  Index dimension() const override { return rows_.dimension(); }
-  std::unique_ptr<Scratch> make_scratch(Index draws) const override { return rows_.make_scratch(draws); }
+  Index dimension() const override { return regression_->dimension(); }
+  Index rows() const override { return regression_->rows(); }
+  std::unique_ptr<Scratch> make_scratch(Index draws) const override {
+    return regression_->make_scratch(draws);
+  }
+  std::unique_ptr<Scratch> make_sample_scratch(Index draws, Index rows) const override {
+    return sampled_->make_sample_scratch(draws, rows);
+  }
   const ExpectedLogDensity* expectations() const override { return expected_ ? &*expected_ : nullptr; }
 
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                 Evaluation& evaluation) const override {
-    rows_.evaluate(theta, log_density, gradient, evaluation);
-    const Likelihood& likelihood = rows_.likelihood();
+    regression_->evaluate(theta, log_density, gradient, evaluation);
+    remove_nuisance_priors(theta, log_density, gradient);
+  }
+  void evaluate_sample(const RowSample& sample, ConstMatrixRef theta, VectorRef log_density,
+                       MatrixRef gradient, Evaluation& evaluation) const override {
+    if (sample.count == 0) {
+      log_density.setConstant(constant_);
+      gradient.setZero();
+      return;
+    }
+    sampled_->evaluate_sample(sample, theta, log_density, gradient, evaluation);
+    remove_nuisance_priors(theta, log_density, gradient);
+  }
+
+ private:
+  void remove_nuisance_priors(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient) const {
+    const Likelihood& likelihood = regression_->likelihood();
     for (Index k = 0; k < likelihood.nuisance_count(); ++k) {
-      const Index at = rows_.coefficient_count() + k;
+      const Index at = regression_->coefficient_count() + k;
       for (Index s = 0; s < theta.cols(); ++s) {
         double slope = 0;
         log_density(s) -= likelihood.nuisance_prior(k, theta(at, s), slope);
@@ -108,14 +133,15 @@ class LocalRows final : public Model {
     }
   }
 
- private:
-  Regression rows_;
+  std::shared_ptr<const Regression> regression_;
+  std::shared_ptr<const SampledModel> sampled_;  // the same
+  double constant_;
   std::optional<ExpectedRows> expected_;
 };
 
 struct RegressionOfScratch final : Scratch {
-  RegressionOfScratch(const Model& rows, Index prior_buffer, Index draws)
-      : inner(rows.make_scratch(draws)),
+  RegressionOfScratch(const SampledModel& rows, Index max_rows, Index prior_buffer, Index draws)
+      : inner(rows.make_sample_scratch(draws, max_rows)),
         buffer(prior_buffer, draws),
         theta(rows.dimension(), draws),
         gradient(rows.dimension(), draws) {}
@@ -125,7 +151,7 @@ struct RegressionOfScratch final : Scratch {
 
 }  // namespace
 
-std::unique_ptr<const Model> make_likelihood_model(const Regression& regression) {
+std::unique_ptr<const SampledModel> make_likelihood_model(const Regression& regression) {
   return std::make_unique<LocalRows>(regression);
 }
 
@@ -133,15 +159,20 @@ std::unique_ptr<const Model> make_likelihood_model(const Regression& regression)
 class RegressionOf::Expected final : public ExpectedLogDensity {
  public:
   Expected(const ExpectedLogDensity& rows, std::shared_ptr<const ExpectedLikelihood> likelihood,
-           std::shared_ptr<const ExpectedPrior> prior, Index coefficients, Index dimension, bool has_nuisance)
+           std::shared_ptr<const ExpectedPrior> prior, Index coefficients, Index dimension, bool has_nuisance,
+           const Regression* whole)
       : rows_(rows),
         likelihood_(std::move(likelihood)),
         prior_(std::move(prior)),
         coefficients_(coefficients),
         dimension_(dimension),
-        has_nuisance_(has_nuisance) {}
+        has_nuisance_(has_nuisance),
+        whole_(whole) {}
 
   Index dimension() const override { return dimension_; }
+  std::optional<PredictorTerms> predictor_terms(const GaussianView& q) const override {
+    return whole_ != nullptr ? whole_->expectations()->predictor_terms(q) : std::nullopt;
+  }
   bool log_concave() const override { return rows_.log_concave() && prior_->log_concave(); }
   Index terms() const override { return rows_.terms(); }
   std::unique_ptr<Scratch> make_scratch(Index factors) const override { return rows_.make_scratch(factors); }
@@ -220,20 +251,23 @@ class RegressionOf::Expected final : public ExpectedLogDensity {
   Index coefficients_;
   Index dimension_;
   bool has_nuisance_;
+  const Regression* whole_;  // null: not on this machine
 };
 
-RegressionOf::RegressionOf(const RegressionTerms& terms, std::unique_ptr<const Model> rows, Vector start)
+RegressionOf::RegressionOf(const RegressionTerms& terms, std::unique_ptr<const SampledModel> rows,
+                           Vector start, std::shared_ptr<const Regression> whole)
     : likelihood_(terms.likelihood),
       prior_(terms.prior),
       names_(terms.names),
       rows_(std::move(rows)),
-      start_(std::move(start)) {
+      start_(std::move(start)),
+      whole_(std::move(whole)) {
   const ExpectedLogDensity* of_rows = rows_->expectations();
   const auto of_likelihood = likelihood_->expectations();
   const auto of_prior = prior_->expectations();
   if (of_rows != nullptr && of_likelihood && of_prior)
     expected_ = std::make_unique<Expected>(*of_rows, of_likelihood, of_prior, prior_->coefficients(),
-                                           dimension(), likelihood_->nuisance_count() > 0);
+                                           dimension(), likelihood_->nuisance_count() > 0, whole_.get());
 }
 
 RegressionOf::~RegressionOf() = default;
@@ -241,7 +275,11 @@ RegressionOf::~RegressionOf() = default;
 Index RegressionOf::dimension() const { return prior_->dimension() + likelihood_->nuisance_count(); }
 
 std::unique_ptr<Scratch> RegressionOf::make_scratch(Index max_draws) const {
-  return std::make_unique<RegressionOfScratch>(*rows_, prior_->buffer_size(), max_draws);
+  return make_sample_scratch(max_draws, rows());
+}
+
+std::unique_ptr<Scratch> RegressionOf::make_sample_scratch(Index max_draws, Index max_rows) const {
+  return std::make_unique<RegressionOfScratch>(*rows_, max_rows, prior_->buffer_size(), max_draws);
 }
 
 const ExpectedLogDensity* RegressionOf::expectations() const { return expected_.get(); }
@@ -253,6 +291,21 @@ std::string RegressionOf::parameter_name(Index i) const {
 
 void RegressionOf::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                             Evaluation& evaluation) const {
+  evaluate_by([&](ConstMatrixRef at, VectorRef value, MatrixRef slope,
+                  Evaluation& inner) { rows_->evaluate(at, value, slope, inner); },
+              theta, log_density, gradient, evaluation);
+}
+
+void RegressionOf::evaluate_sample(const RowSample& sample, ConstMatrixRef theta, VectorRef log_density,
+                                   MatrixRef gradient, Evaluation& evaluation) const {
+  evaluate_by([&](ConstMatrixRef at, VectorRef value, MatrixRef slope,
+                  Evaluation& inner) { rows_->evaluate_sample(sample, at, value, slope, inner); },
+              theta, log_density, gradient, evaluation);
+}
+
+template <class EvaluateRows>
+void RegressionOf::evaluate_by(const EvaluateRows& evaluate_rows, ConstMatrixRef theta, VectorRef log_density,
+                               MatrixRef gradient, Evaluation& evaluation) const {
   auto& scratch = static_cast<RegressionOfScratch&>(evaluation.scratch);
   const Index draws = theta.cols();
   const Index coefficients = prior_->coefficients();
@@ -263,7 +316,7 @@ void RegressionOf::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixR
     scratch.theta.col(s).tail(own) = theta.col(s).tail(own);
   }
   Evaluation inner{*scratch.inner, evaluation.workers, evaluation.iteration};
-  rows_->evaluate(scratch.theta.leftCols(draws), log_density, scratch.gradient.leftCols(draws), inner);
+  evaluate_rows(scratch.theta.leftCols(draws), log_density, scratch.gradient.leftCols(draws), inner);
   for (Index s = 0; s < draws; ++s) {
     gradient.col(s).head(coefficients) = scratch.gradient.col(s).head(coefficients);
     log_density(s) +=

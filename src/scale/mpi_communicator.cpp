@@ -26,7 +26,8 @@ std::optional<int> from_environment(std::initializer_list<const char*> names) {
 
 class MpiCommunicator final : public Communicator {
  public:
-  MpiCommunicator()
+  /// Without a handle, of all ranks of the job.
+  explicit MpiCommunicator(std::optional<int> fortran_handle)
       : plugin_("libmagva_mpi.so", "MAGVA_MPI_PLUGIN",
                 "magva was installed without its MPI plug-in libmagva_mpi.so, or cannot load it: install "
                 "Open MPI "
@@ -35,7 +36,10 @@ class MpiCommunicator final : public Communicator {
         abort_(plugin_.find<decltype(magva_mpi_abort)>("magva_mpi_abort")),
         broadcast_(plugin_.find<decltype(magva_mpi_broadcast)>("magva_mpi_broadcast")),
         sum_(plugin_.find<decltype(magva_mpi_sum_to_first)>("magva_mpi_sum_to_first")) {
-    check(plugin_.find<decltype(magva_mpi_start)>("magva_mpi_start")(&rank_, &size_));
+    if (fortran_handle)
+      check(plugin_.find<decltype(magva_mpi_join)>("magva_mpi_join")(*fortran_handle, &rank_, &size_));
+    else
+      check(plugin_.find<decltype(magva_mpi_start)>("magva_mpi_start")(&rank_, &size_));
   }
   /// A rank that leaves with an error would let the others wait for ever.
   ~MpiCommunicator() override {
@@ -99,6 +103,9 @@ int threads_of_rank() {
   return std::max(1, own / std::max(1, beside));
 }
 
-std::unique_ptr<Communicator> mpi_communicator() { return std::make_unique<MpiCommunicator>(); }
+std::unique_ptr<Communicator> mpi_communicator() { return std::make_unique<MpiCommunicator>(std::nullopt); }
+std::unique_ptr<Communicator> mpi_communicator(int fortran_handle) {
+  return std::make_unique<MpiCommunicator>(fortran_handle);
+}
 
 }  // namespace magva

@@ -44,23 +44,35 @@ double positive_or_one(double value) { return value > 0 && std::isfinite(value) 
 
 }  // namespace
 
-DesignMoments design_moments(const Design& design) {
-  const auto n = static_cast<double>(design.rows());
-  const bool sparse = std::holds_alternative<SparseRows>(design.storage());
-  const Vector pivot = sparse ? Vector(Vector::Zero(design.cols())) : first_row(design);
-  Vector sums = Vector::Zero(design.cols()), squares = sums;
+void MomentSums::add(const Design& part) {
+  if (rows_ == 0) {
+    const bool sparse = std::holds_alternative<SparseRows>(part.storage());
+    pivot_ = sparse ? Vector(Vector::Zero(part.cols())) : first_row(part);
+    sums_ = squares_ = Vector::Zero(part.cols());
+  }
   std::visit(
       [&](const auto& x) {
         for_each_row(x, [&](Index j, double value) {
-          const double shifted = value - pivot(j);
-          sums(j) += shifted;
-          squares(j) += shifted * shifted;
+          const double shifted = value - pivot_(j);
+          sums_(j) += shifted;
+          squares_(j) += shifted * shifted;
         });
       },
-      design.storage());
-  const Vector shift = sums / n;
-  const Vector variance = (squares - n * shift.cwiseAbs2()) / std::max(1.0, n - 1);
-  return {pivot + shift, variance.cwiseMax(0).cwiseSqrt()};
+      part.storage());
+  rows_ += part.rows();
+}
+
+DesignMoments MomentSums::finish() const {
+  const auto n = static_cast<double>(rows_);
+  const Vector shift = sums_ / n;
+  const Vector variance = (squares_ - n * shift.cwiseAbs2()) / std::max(1.0, n - 1);
+  return {pivot_ + shift, variance.cwiseMax(0).cwiseSqrt()};
+}
+
+DesignMoments design_moments(const Design& design) {
+  MomentSums sums;
+  sums.add(design);
+  return sums.finish();
 }
 
 PredictorScale identity_scale(const Vector& response) {

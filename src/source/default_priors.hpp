@@ -20,6 +20,17 @@ struct DesignMoments {
 };
 DesignMoments design_moments(const Design& design);
 
+/// The same of a design that comes in parts.
+class MomentSums {
+ public:
+  void add(const Design& part);
+  DesignMoments finish() const;
+
+ private:
+  Index rows_ = 0;
+  Vector pivot_, sums_, squares_;
+};
+
 /// What a response says about the scale of its linear predictor: where the intercept may lie, and how far.
 struct PredictorScale {
   double location = 0;

@@ -172,10 +172,14 @@ ModelSpec model_spec_for(RegressionOptions options, RegressionKind model) {
 }
 
 void set_default_priors(ModelSpec& spec, const RegressionData& data) {
-  const PredictorScale response = spec.model == RegressionKind::linear    ? identity_scale(data.response)
-                                  : spec.model == RegressionKind::poisson ? log_scale(data.response)
-                                                                          : PredictorScale{0, kPriorScale};
-  const IndependentPriors priors = default_priors(design_moments(data.design), response, false);
+  set_default_priors(spec, design_moments(data.design), data.response);
+}
+
+void set_default_priors(ModelSpec& spec, const DesignMoments& moments, const Vector& response) {
+  const PredictorScale scale = spec.model == RegressionKind::linear    ? identity_scale(response)
+                               : spec.model == RegressionKind::poisson ? log_scale(response)
+                                                                       : PredictorScale{0, kPriorScale};
+  const IndependentPriors priors = default_priors(moments, scale, false);
   if (spec.prior == PriorKind::normal)
     spec.priors = priors;
   else

@@ -1,5 +1,6 @@
 #pragma once
 // A regression as a source of posteriors, whatever its rows come from.
+#include "source/default_priors.hpp"
 #include "source/model_spec.hpp"
 
 namespace magva::source {
@@ -12,6 +13,7 @@ ModelSpec model_spec_for(RegressionOptions options, RegressionKind model);
 
 /// Priors on the scale of the data, of a model that is not a P-spline.
 void set_default_priors(ModelSpec& spec, const RegressionData& data);
+void set_default_priors(ModelSpec& spec, const DesignMoments& moments, const Vector& response);
 
 /// The model of a source, with its minibatches, start and the draws that its assessment can afford.
 void set_regression(ModelSource& source, std::shared_ptr<const Regression> model,

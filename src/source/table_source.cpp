@@ -4,8 +4,9 @@
 #include "magva/error.hpp"
 #include "magva/version.hpp"
 #include "source/regression_source.hpp"
-#include "table/design_file.hpp"
+#include "table/design_parts.hpp"
 #include "table/message.hpp"
+#include "table/part_files.hpp"
 #include "table/response.hpp"
 
 namespace magva::source {
@@ -114,9 +115,12 @@ ModelSource make_table_source(const table::Table& table, table::DesignOptions de
   return source;
 }
 
-ModelSource make_design_file_source(const std::string& path, const RegressionOptions& options) {
-  design_file::DesignFile file = design_file::open(path);
-  design_file::Header& header = file.header;
+namespace {
+
+/// The specification of a regression on design files. Throws UsageError if the response is encoded for
+/// another.
+ModelSpec spec_of_file(const std::string& path, const design_file::Header& header,
+                       const RegressionOptions& options) {
   const RegressionKind stored = regression_for(header.spec.response.kind);
   if (options.model && *options.model != stored)
     throw UsageError(
@@ -125,6 +129,40 @@ ModelSource make_design_file_source(const std::string& path, const RegressionOpt
                     path, to_string(stored)));
   ModelSpec spec = model_spec_for(options, stored);
   spec.design = header.spec;
+  return spec;
+}
+
+ModelSource source_of_file(const std::string& path, design_file::Header header, ModelSpec spec,
+                           RegressionData rows, const RegressionOptions& options) {
+  Regression regression = build_regression(spec, std::move(rows));
+  ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
+  source.data = {path, header.rows, header.columns(), header.sha256};
+  source.notes = std::move(header.notes);
+  return source;
+}
+
+ModelSource make_design_parts_source(const std::string& pattern, const RegressionOptions& options) {
+  const design_file::DesignParts parts(pattern);
+  const design_file::Header& header = parts.header();
+  ModelSpec spec = spec_of_file(pattern, header, options);
+  design_file::JoinedRows joined(header, piece(header.rows, options.share.size, options.share.rank));
+  MomentSums moments;
+  parts.for_each([&](const design_file::DesignFile& part) {
+    joined.append(part);
+    if (!options.prior_variance) moments.add(part.design);
+  });
+  if (!options.prior_variance) set_default_priors(spec, moments.finish(), joined.response);
+  RegressionData rows{joined.design(), std::move(joined.response), std::move(joined.weights),
+                      spec.design.names()};
+  return source_of_file(pattern, header, std::move(spec), std::move(rows), options);
+}
+
+}  // namespace
+
+ModelSource make_design_file_source(const std::string& path, const RegressionOptions& options) {
+  if (table::is_pattern(path)) return make_design_parts_source(path, options);
+  design_file::DesignFile file = design_file::open(path);
+  ModelSpec spec = spec_of_file(path, file.header, options);
   if (options.batch)
     file.file->expect_scattered_reads();
   else
@@ -132,11 +170,7 @@ ModelSource make_design_file_source(const std::string& path, const RegressionOpt
   RegressionData rows{std::move(file.design), std::move(file.response), std::move(file.weights),
                       spec.design.names()};
   if (!options.prior_variance) set_default_priors(spec, rows);
-  Regression regression = build_regression(spec, std::move(rows));
-  ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
-  source.data = {path, header.rows, header.columns(), header.sha256};
-  source.notes = std::move(header.notes);
-  return source;
+  return source_of_file(path, std::move(file.header), std::move(spec), std::move(rows), options);
 }
 
 }  // namespace magva::source

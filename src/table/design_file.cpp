@@ -16,7 +16,9 @@
 #include "magva/error.hpp"
 #include "magva/regression.hpp"
 #include "table/byte_source.hpp"
+#include "table/design_parts.hpp"
 #include "table/message.hpp"
+#include "table/part_files.hpp"
 
 namespace magva::design_file {
 
@@ -127,6 +129,10 @@ DesignFile open(const std::string& path) {
 }
 
 std::string data_digest(const std::string& path) {
+  if (table::is_pattern(path)) {
+    if (is_design_file(table::matching_files(path).front())) return DesignParts(path).header().sha256;
+    return table::DigestingSource(table::open_bytes(path)).finish();
+  }
   if (!is_design_file(path)) return table::sha256_of_file(path);
   return decode(MappedFile(path).bytes(), path).sha256;
 }

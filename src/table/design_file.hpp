@@ -49,7 +49,8 @@ struct DesignFile {
 /// Reads the file once to check it against its digests. IoError or DataError if it cannot be used.
 DesignFile open(const std::string& path);
 
-/// What ties a fit to its data: the digest of a design file's header, or of any other file's bytes.
+/// What ties a fit to its data: the digest of a design file's header, or of any other file's bytes; of all
+/// files that a pattern names.
 std::string data_digest(const std::string& path);
 
 /// The values in single precision. DataError, naming the column, if one is too large for that.

@@ -17,6 +17,7 @@
 #include "table/byte_source.hpp"
 #include "table/csv_reader.hpp"
 #include "table/libsvm_reader.hpp"
+#include "table/part_files.hpp"
 
 namespace magva::table {
 
@@ -97,10 +98,10 @@ Table read_table(ByteSource& bytes, const std::string& path, const ReadOptions& 
 Table read_table(const std::string& path, const ReadOptions& options) {
   options.validate();
   if (!options.digest) {
-    FileSource file(path);
-    return read_table(file, path, options);
+    const auto file = open_bytes(path);
+    return read_table(*file, path, options);
   }
-  DigestingSource file(std::make_unique<FileSource>(path));
+  DigestingSource file(open_bytes(path));
   Table table = read_table(file, path, options);
   table.sha256 = file.finish();
   return table;
@@ -155,7 +156,7 @@ class CsvFileParts final : public TableParts {
 
   void for_each(const Use& use) override {
     part_ = {};
-    DigestingSource file(std::make_unique<FileSource>(spool_ ? spool_->path() : path_));
+    DigestingSource file(open_bytes(spool_ ? spool_->path() : path_));
     MaybeGzipSource text(file, path_);
     TextWindow window(text, path_, options_.max_line_bytes);
     const TableLayout layout = table_layout(path_, window, options_);

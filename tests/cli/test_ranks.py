@@ -1,4 +1,5 @@
 """The program as the ranks of an MPI job, and what --device cuda says on a machine without a GPU."""
+import gzip
 import os
 import pathlib
 import random
@@ -8,14 +9,23 @@ import subprocess
 import time
 import unittest
 
-from harness import DATA, PROGRAM, USAGE, Case
+from harness import DATA, IO, PROGRAM, USAGE, Case
 
 PLUGIN = pathlib.Path(PROGRAM).resolve().parent / "libmagva_mpi.so"
 ALGORITHM1 = ["--rule", "adadelta-stable", "--rank", "2"]
 
 
+class Cut(Case):
+    def cut(self, name, count):
+        """part-0.csv, ..., each with the header."""
+        header, *rows = (self.folder / name).read_text().splitlines(keepends=True)
+        for k in range(count):
+            part = rows[len(rows) * k // count:len(rows) * (k + 1) // count]
+            self.write(f"part-{k}.csv", header + "".join(part))
+
+
 @unittest.skipUnless(PLUGIN.exists() and shutil.which("mpirun"), "built without MPI")
-class Ranks(Case):
+class Ranks(Cut):
     def setUp(self):
         super().setUp()
         self.logistic_table(n=400)
@@ -44,6 +54,9 @@ class Ranks(Case):
                     many = self.record("many")
                     self.assertAlmostEqual(many["elbo"] / one["elbo"], 1, delta=1e-10)
                     self.assertEqual(many["stopped"], one["stopped"])
+                    for a, b in zip(many["parameters"], one["parameters"]):
+                        self.assertAlmostEqual(a["mean"], b["mean"], delta=1e-7 * b["sd"])
+                        self.assertAlmostEqual(a["sd"] / b["sd"], 1, delta=1e-7)
                     self.assertIn(f"spread over {count} ranks", done.stderr + done.stdout)
 
     def test_repeats_its_bits(self):
@@ -57,9 +70,37 @@ class Ranks(Case):
         self.ranks(2, "fit", "data.magva", "--out", "many")
         self.assertAlmostEqual(self.record("many")["elbo"] / self.record("one")["elbo"], 1, delta=1e-10)
 
+    def test_formulas_and_minibatches(self):
+        tasks = {"negative binomial": ["numbers.csv", "--formula", "count ~ x", "--family", "negbinomial"],
+                 "Student-t": ["numbers.csv", "--formula", "y ~ x", "--family", "student_t"],
+                 "probit": ["data.csv", "--formula", "y ~ .", "--family", "bernoulli", "--link", "probit"],
+                 "minibatches": ["data.csv", "--response", "y", "--batch", "50", "--iterations", "50"]}
+        # A fit with draws may end a step earlier or later where rounding differs.
+        delta = {"Student-t": 1e-5, "minibatches": 1e-7}
+        for name, task in tasks.items():
+            with self.subTest(name):
+                self.succeeds("fit", *task, "--out", "one", codes=(0, 3))
+                self.ranks(2, "fit", *task, "--out", "two", codes=(0, 3))
+                self.assertAlmostEqual(self.record("two")["elbo"] / self.record("one")["elbo"], 1, delta=delta.get(name, 1e-10))
+
+    def test_parts(self):
+        self.cut("data.csv", 3)
+        self.succeeds("fit", "data.csv", "--response", "y", "--out", "one")
+        self.succeeds("fit", "part-*.csv", "--response", "y", "--out", "parts")
+        self.assertEqual((self.folder / "parts/posterior.magva").read_bytes(), (self.folder / "one/posterior.magva").read_bytes())
+        self.succeeds("convert", "part-*.csv", "--response", "y", "--out", "whole.magva")
+        for k in range(3):
+            self.succeeds("convert", f"part-{k}.csv", "--like", "whole.magva", "--out", f"part-{k}.magva")
+        self.succeeds("fit", "part-*.magva", "--out", "designs")
+        self.assertEqual((self.folder / "designs/posterior.magva").read_bytes(), (self.folder / "one/posterior.magva").read_bytes())
+        for files in ("part-*.csv", "part-*.magva"):
+            for count in (2, 4):
+                self.ranks(count, "fit", files, *(["--response", "y"] if "csv" in files else []), "--out", "many")
+                self.assertAlmostEqual(self.record("many")["elbo"] / self.record("one")["elbo"], 1, delta=1e-10)
+
     def test_an_error_is_one_sentence(self):
         for code, words, part in ((USAGE, ["--response", "y", "--iterations", "0"], "--iterations"), (DATA, ["--response", "nothing"], "nothing"),
-                                  (USAGE, ["--response", "y", "--batch", "10"], "--batch")):
+                                  (USAGE, ["--formula", "y ~ a + (1 | colour)"], "one linear predictor")):
             done = self.ranks(2, "fit", "data.csv", *words, "--out", "fit", codes=(code,))
             lines = [line for line in done.stderr.splitlines() if line.startswith("magva: ")]
             self.assertEqual(len(lines), 1, done.stderr)
@@ -87,6 +128,31 @@ class Ranks(Case):
             self.assertEqual((self.folder / out / "posterior.magva").read_bytes(), (self.folder / "whole/posterior.magva").read_bytes())
 
 
+class Parts(Cut):
+    def test_what_is_wrong_with_them(self):
+        self.logistic_table(n=60)
+        self.fails(IO, "fit", "nothing-*.csv", "--response", "y", "--out", "fit", says="nothing-*.csv")
+        self.fails(USAGE, "fit", "data*.csv", "--response", "y", says="--out")
+        self.cut("data.csv", 2)
+        text = (self.folder / "part-1.csv").read_text()
+        (self.folder / "part-1.csv").write_text("z" + text)
+        self.fails(DATA, "fit", "part-*.csv", "--response", "y", "--out", "fit", says=["part-1.csv", "header"])
+        for k, name in enumerate(("part-0.csv", "data.csv")):
+            self.succeeds("convert", name, "--response", "y", "--standardise", "--out", f"other-{k}.magva")
+        self.fails(DATA, "fit", "other-*.magva", "--out", "fit", says=["other-1.magva", "--like"])
+
+    def test_gzipped_and_without_a_last_line_end(self):
+        self.logistic_table(n=60)
+        self.cut("data.csv", 3)
+        first, last = self.folder / "part-0.csv", self.folder / "part-1.csv"
+        last.write_text(last.read_text().rstrip("\n"))
+        (self.folder / "part-0.csv.gz").write_bytes(gzip.compress(first.read_bytes()))
+        first.unlink()
+        self.succeeds("fit", "data.csv", "--response", "y", "--out", "one")
+        self.succeeds("fit", "part-*", "--response", "y", "--out", "parts")
+        self.assertEqual((self.folder / "parts/posterior.magva").read_bytes(), (self.folder / "one/posterior.magva").read_bytes())
+
+
 class Device(Case):
     def test_says_what_is_missing(self):
         self.logistic_table()
@@ -98,7 +164,8 @@ class Device(Case):
     def test_for_regressions_alone(self):
         self.number_table()
         self.fails(USAGE, "fit", "numbers.csv", "--response", "y", "--model", "pspline", "--covariate", "x", "--device", "cuda", says="regression")
-        self.fails(USAGE, "fit", "numbers.csv", "--response", "y", "--batch", "10", "--device", "cuda", says="--batch")
+        self.fails(USAGE, "fit", "numbers.csv", "--formula", "y ~ x + (1 | count)", "--device", "cuda", "--out", "fit", says="one linear predictor")
+        self.fails(USAGE, "fit", "numbers.csv", "--formula", "count ~ x", "--family", "ordered", "--device", "cuda", "--out", "fit", says="one linear predictor")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "magva/error.hpp"
+#include "magva/family_regression.hpp"
 #include "magva/fit.hpp"
+#include "magva/minibatch.hpp"
 #include "scale/likelihood_model.hpp"
 #include "unit/model/support.hpp"
 
@@ -59,17 +61,18 @@ class ThreadRanks {
 template <class Work>
 void on_ranks(const Regression& regression, int size, Work&& work) {
   ThreadRanks ranks(size);
+  const auto whole = std::make_shared<const Regression>(regression);
   std::vector<std::jthread> others;
   for (int r = 1; r < size; ++r)
     others.emplace_back([&, r] {
       ThreadRanks::Rank rank(ranks, r);
       EXPECT_EQ(distribute(share_of(regression, r, size), rank,
-                           {.start = regression.start(), .device = {}, .threads = 1}),
+                           {.start = regression.start(), .device = {}, .threads = 1, .whole = whole}),
                 nullptr);
     });
   ThreadRanks::Rank leader(ranks, 0);
   const auto model = distribute(share_of(regression, 0, size), leader,
-                                {.start = regression.start(), .device = {}, .threads = 1});
+                                {.start = regression.start(), .device = {}, .threads = 1, .whole = whole});
   work(*model);
 }
 
@@ -101,6 +104,18 @@ std::vector<Case> cases() {
   all.push_back(
       {"sparse",
        logistic_regression({Design::own(testing::to_sparse(x)), testing::zero_one(kRows, 7), weights, {}})});
+  const auto family = [&](Distribution distribution, Link link, Vector y) {
+    RegressionData rows = data(std::move(y), true);
+    rows.offset = Vector::LinSpaced(kRows, -.3, .3);
+    if (allows_censoring(distribution)) rows.status = testing::zero_one(kRows, 8);
+    return family_regression(std::move(rows), distribution, link, make_prior(NormalPriorOptions{}, kCols));
+  };
+  const Vector positive = numbers.array().exp();
+  all.push_back({"Student-t", family(Distribution::student_t, Link::identity, numbers)});
+  all.push_back({"Weibull", family(Distribution::weibull, Link::log, positive)});
+  all.push_back(
+      {"negative binomial", family(Distribution::negative_binomial, Link::log, testing::counts(kRows, 9))});
+  all.push_back({"probit", family(Distribution::bernoulli, Link::probit, testing::zero_one(kRows, 10))});
   return all;
 }
 
@@ -159,13 +174,19 @@ void expect_same_expectations(const Model& a, const Model& b) {
     close(x.products.diagonal, y.products.diagonal);
     close(x.curvature, y.curvature);
   }
+  const auto x = a.expectations()->predictor_terms({mean, factors, Vector()});
+  const auto y = b.expectations()->predictor_terms({mean, factors, Vector()});
+  ASSERT_EQ(x.has_value(), y.has_value());
+  if (!y) return;
+  EXPECT_EQ(x->by_mean, y->by_mean);
 }
 
 TEST(Distribute, RowsAndPriorsMakeTheRegression) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     const detail::RegressionTerms terms = c.model.terms();
-    const detail::RegressionOf whole(terms, detail::make_likelihood_model(c.model), c.model.start());
+    const detail::RegressionOf whole(terms, detail::make_likelihood_model(c.model), c.model.start(),
+                                     std::make_shared<const Regression>(c.model));
     expect_same(whole, c.model);
     expect_same_expectations(whole, c.model);
   }
@@ -196,6 +217,54 @@ TEST(Distribute, FitsToTheSameElboAndRepeatsItsBits) {
   }
   EXPECT_EQ(results[1].elbo, results[2].elbo);
   EXPECT_EQ(results[1].posterior.mean(), results[2].posterior.mean());
+}
+
+// Batches of so few rows that at times a rank has none of them.
+TEST(Distribute, MinibatchesAreThoseOfOneMachine) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto alone = std::make_shared<const Regression>(c.model);
+    const Minibatch expected(alone, {4, 1, 3});
+    on_ranks(c.model, 3, [&](const Model& model) {
+      const Minibatch found(std::shared_ptr<const Model>(std::shared_ptr<void>(), &model), {4, 1, 3});
+      ASSERT_EQ(found.rows(), c.model.rows());
+      const Matrix theta = normal_matrix(c.model.dimension(), 3, 11, .3);
+      for (std::uint64_t iteration = 0; iteration < 20; ++iteration) {
+        ASSERT_EQ(found.rows_at(iteration), expected.rows_at(iteration));
+        const Evaluated x = evaluate(found, theta, 1, iteration);
+        const Evaluated y = evaluate(expected, theta, 1, iteration);
+        EXPECT_LT((x.log_density - y.log_density).cwiseAbs().maxCoeff(),
+                  1e-12 * y.log_density.cwiseAbs().maxCoeff());
+        EXPECT_LT((x.gradient - y.gradient).cwiseAbs().maxCoeff(), 1e-12 * y.gradient.cwiseAbs().maxCoeff());
+      }
+    });
+  }
+}
+
+TEST(Distribute, AFitToMinibatchesIsThatOfOneMachine) {
+  const auto alone = std::make_shared<const Regression>(std::move(cases()[1].model));
+  FitOptions options;
+  options.max_iterations = 50;
+  options.diagnostic_draws = 200;
+  const FitResult expected = fit(Minibatch(alone, {40, 1, 3}), options);
+  on_ranks(*alone, 2, [&](const Model& model) {
+    const FitResult found =
+        fit(Minibatch(std::shared_ptr<const Model>(std::shared_ptr<void>(), &model), {40, 1, 3}), options);
+    EXPECT_NEAR(found.elbo, expected.elbo, 1e-8 * std::abs(expected.elbo));
+  });
+}
+
+TEST(Distribute, MinibatchesNeedRows) {
+  class Standard final : public Model {
+   public:
+    Index dimension() const override { return 1; }
+    void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
+                  Evaluation&) const override {
+      log_density = -.5 * theta.row(0).cwiseAbs2().transpose();
+      gradient = -theta;
+    }
+  };
+  EXPECT_THROW(Minibatch(std::make_shared<Standard>(), {4, 1, 3}), UsageError);
 }
 
 TEST(Distribute, EveryRankNeedsARow) {
