@@ -374,6 +374,11 @@ FitResult DefaultRun::assess_result() {
                             .quantities = options_.quantities ? &*options_.quantities : nullptr,
                             .estimate = std::nullopt},
                            evaluations_);
+  // Draws of an expensive model take longer than a fit that was stopped may take for them.
+  if (control_.stopped() && !std::isfinite(found.assessment.elbo) && best_) {
+    found.assessment.elbo = best_->elbo();
+    found.assessment.elbo_se = best_->elbo_se();
+  }
   return report(found.posterior, std::move(found.assessment), best_ ? best_->iterations() : 0);
 }
 

@@ -319,6 +319,7 @@ Refinement& Refinement::operator=(Refinement&&) noexcept = default;
 RefinementStatus Refinement::status() const { return state_->status; }
 const std::string& Refinement::stop_detail() const { return state_->stop_detail; }
 double Refinement::elbo() const { return state_->elbo; }
+double Refinement::elbo_se() const { return state_->elbo_se; }
 std::int64_t Refinement::iterations() const { return state_->iteration; }
 Index Refinement::pairs() const { return state_->pairs; }
 
