@@ -11,8 +11,6 @@ namespace {
 constexpr double kRankGainNats = 1;
 constexpr double kRankGainShare = .005;
 constexpr Index kMostFactors = 64;
-/// Up to this m a dense covariance costs so little that no lower rank is tried.
-constexpr Index kAlwaysFullRank = 192;
 /// Low ranks are tried as long as m^2 times the rank, what a step of their quadratic's ascent takes, is below
 /// this.
 constexpr double kRankEffort = 4e6;
@@ -38,7 +36,7 @@ RankChoice choose_rank(const QuadraticFitter& fitter, Index dimension) {
   const double base = fitter.fit(0).value;
   const double full = fitter.full_rank_value() - base;
   RankChoice choice{0, {}};
-  if (dimension > kAlwaysFullRank) {
+  if (dimension > kFullRankDimension) {
     const Vector sd = fitter.full_rank_sd();
     for (Index rank = 0; rank <= most_factors(dimension); rank = std::max<Index>(1, 2 * rank)) {
       const QuadraticFit fit = fitter.fit(rank);
