@@ -2,7 +2,7 @@
 """The default beside long runs of NUTS on hierarchical models with 90 to 10,000 parameters, one process for both.
 
     pip install -r bench/python/requirements.txt
-    bench/stan/nuts.py                            # all, about a quarter of an hour
+    bench/stan/nuts.py                            # all models, three seeds
     bench/stan/nuts.py crossed rasch --seeds 1
 
 One line a fit: parameters, the worst error of a mean, in posterior sds, and of an sd, as a share of it, over all
