@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/elbo.hpp"
+#include "fit/funnel.hpp"
 #include "fit/runs.hpp"
 #include "magva/error.hpp"
 #include "response/corrected_fit.hpp"
@@ -349,6 +350,13 @@ void DefaultRun::warn_of_mode(const Gaussian& best, const Gaussian& other, doubl
                   best.mean()(worst)));
 }
 
+// Only where there is something to explain.
+void DefaultRun::warn_of_funnel(const Gaussian& q, Assessment& assessment) {
+  if (assessment.warnings.empty() || !exact_fits_.empty() || control_.stopped()) return;
+  if (const auto funnel = find_funnel(evaluator_, q))
+    assessment.warn(WarningKind::kFarFromGaussian, describe(*funnel, model_));
+}
+
 Gaussian DefaultRun::posterior() const {
   if (best_) return best_->posterior();
   const Vector& mean = candidate_->centre.theta;
@@ -366,12 +374,18 @@ FitResult DefaultRun::assess_result() {
                             .quantities = options_.quantities ? &*options_.quantities : nullptr,
                             .estimate = std::nullopt},
                            evaluations_);
+  // Draws of an expensive model take longer than a fit that was stopped may take for them.
+  if (control_.stopped() && !std::isfinite(found.assessment.elbo) && best_) {
+    found.assessment.elbo = best_->elbo();
+    found.assessment.elbo_se = best_->elbo_se();
+  }
   return report(found.posterior, std::move(found.assessment), best_ ? best_->iterations() : 0);
 }
 
 FitResult DefaultRun::report(const Gaussian& q, Assessment assessment, std::int64_t iterations) {
   try {
     if (std::isfinite(assessment.elbo)) compare_with_rivals(q, assessment);
+    warn_of_funnel(q, assessment);
   } catch (const Stopped&) {  // there was no time for it
   }
   FitResult result = assessed(q, std::move(assessment));

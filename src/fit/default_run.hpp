@@ -53,6 +53,8 @@ class DefaultRun {
   FitResult assess_result();
   void compare_with_rivals(const Gaussian& best, Assessment& assessment);
   void warn_of_mode(const Gaussian& best, const Gaussian& other, double elbo, Assessment& assessment) const;
+  /// Says which parameter decides how wide others are, where that spoils the fit.
+  void warn_of_funnel(const Gaussian& q, Assessment& assessment);
   FitResult report(const Gaussian& q, Assessment assessment, std::int64_t iterations);
 
   // default_checkpoint.cpp

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "core/noise.hpp"
+#include "refine/low_rank_covariance.hpp"
 #include "refine/refinement_state.hpp"
 #include "search/curvature.hpp"
 #include "sparse/hessian_pattern.hpp"
@@ -33,6 +34,9 @@ constexpr Index kReturnPairs = 2;
 /// Largest squared length / 2 of a step of the mean: nats, or nats a parameter, whichever is more.
 constexpr double kLargestStepNats = .5;
 constexpr double kLargestStepShare = .1;
+/// Largest step of one parameter's mean, in sds, where m is large: nats that are left for thousands of
+/// parameters are too many for one of them.
+constexpr double kLargestCoordinateStep = 3;
 /// What is left of a step that leads down, and the share of it that is taken in any case.
 constexpr double kStepCut = .3;
 constexpr double kShortestStep = .02;
@@ -84,7 +88,7 @@ Refinement::State::State(Evaluator& evaluator_, GaussianStart start, std::uint64
       pairs(first_pairs(*covariance, mean.size())),
       elbo(std::numeric_limits<double>::quiet_NaN()) {}
 
-// False where too few pairs could be evaluated; the covariance has then shrunk.
+// False where too few pairs could be evaluated.
 bool Refinement::State::draw_batch() {
   const Index m = mean.size();
   batch.noise.resize(covariance->noise_size(), pairs);
@@ -102,10 +106,8 @@ bool Refinement::State::draw_batch() {
   batch.curvature = pair_curvatures();
   for (Index s = 0; s < pairs; ++s)
     if (std::isfinite(pair_mean(s)) && batch.curvature.col(s).allFinite()) kept.push_back(s);
-  if (static_cast<double>(kept.size()) < std::max(2., (1 - kTooManyRejected) * static_cast<double>(pairs))) {
-    covariance->scale(kShrink);
+  if (static_cast<double>(kept.size()) < std::max(2., (1 - kTooManyRejected) * static_cast<double>(pairs)))
     return false;
-  }
   batch.half_difference = .5 * (gradient.leftCols(pairs) - gradient.rightCols(pairs));
   batch.pair_mean = .5 * (gradient.leftCols(pairs) + gradient.rightCols(pairs));
   for (Matrix* part : {&batch.noise, &batch.deviation, &batch.precision_times_delta, &batch.half_difference,
@@ -178,8 +180,16 @@ void Refinement::State::take_step() {
   if (curvature) curvature->learn(batch);
   const double step = mean_control.step();
   const double limit = std::max(kLargestStepNats, kLargestStepShare * static_cast<double>(mean.size()));
-  move(step * std::min(1., std::sqrt(limit / std::max(step * step * mean_total, 1e-300))) * direction_of_mean,
-       direction, covariance_control.step());
+  const double length = step * std::min(1., std::sqrt(limit / std::max(step * step * mean_total, 1e-300)));
+  move(bounded_mean_step(length * direction_of_mean), direction, covariance_control.step());
+}
+
+Vector Refinement::State::bounded_mean_step(const Vector& change) const {
+  if (!sketching) return change;
+  const LowRankCovariance& sigma = *covariance->low_rank();
+  const Vector variance = sigma.factors().rowwise().squaredNorm() + sigma.residual_sd().cwiseAbs2();
+  const Vector bound = kLargestCoordinateStep * variance.cwiseSqrt();
+  return change.cwiseMin(bound).cwiseMax(-bound);
 }
 
 // Where m is large and the covariance has full rank, a step that the same draws show to lead down is cut: its
@@ -292,10 +302,23 @@ bool Refinement::State::return_to_best() {
   return true;
 }
 
+// Most draws have no finite log density: the covariance is too wide, or the mean has left the support.
+void Refinement::State::recover_from_rejections() {
+  Vector at_mean(mean.size());
+  if (std::isfinite(evaluator.evaluate(mean, at_mean)))
+    covariance->scale(kShrink);
+  else if (!return_to_best()) {
+    status = RefinementStatus::kDiverged;
+    stop_detail = "the log density is finite neither at the mean nor at most draws around it";
+  }
+}
+
 void Refinement::step() {
   State& s = *state_;
   s.sketch_curvature();
-  if (s.draw_batch() && !s.rolled_back()) {
+  if (!s.draw_batch()) {
+    s.recover_from_rejections();
+  } else if (!s.rolled_back()) {
     s.take_step();
     s.average_recent();
     if (s.quiet_windows > 0) s.average.add(s.mean, *s.covariance);
@@ -319,6 +342,7 @@ Refinement& Refinement::operator=(Refinement&&) noexcept = default;
 RefinementStatus Refinement::status() const { return state_->status; }
 const std::string& Refinement::stop_detail() const { return state_->stop_detail; }
 double Refinement::elbo() const { return state_->elbo; }
+double Refinement::elbo_se() const { return state_->elbo_se; }
 std::int64_t Refinement::iterations() const { return state_->iteration; }
 Index Refinement::pairs() const { return state_->pairs; }
 

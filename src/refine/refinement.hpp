@@ -52,8 +52,9 @@ class Refinement {
   /// A refinement from other factors than those that this one has found, where they promise more: a
   /// family of low rank may have several local maxima.
   std::optional<Refinement> alternative() const;
-  /// From the last batch.
+  /// From the last batch, with its standard error.
   double elbo() const;
+  double elbo_se() const;
   std::int64_t iterations() const;
   /// What a noise-free step would gain, in nats, as the last window's gradients say; from above.
   double promised_gain() const;

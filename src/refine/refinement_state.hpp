@@ -54,6 +54,7 @@ struct Refinement::State {
   bool sketch_due() const;
   Index most_pairs() const;
   void take_step();
+  Vector bounded_mean_step(const Vector& change) const;
   /// Mean and covariance, as far as the draws of the batch say that it leads up.
   void move(const Vector& mean_change, const CovarianceTangent& direction, double step);
   bool leads_down(double log_determinant_before);
@@ -76,6 +77,7 @@ struct Refinement::State {
   bool rolled_back();
   /// Goes on from the best iterate with more draws; false where there is none, or it has done so too often.
   bool return_to_best();
+  void recover_from_rejections();
   /// ELBO differences to `base` of points ahead on the way from `from` to `base`; moves there where it is
   /// better.
   bool probe_ahead(const Iterate& from, const Iterate& base);

@@ -22,6 +22,10 @@ constexpr double kRandomFactor = .1;
 /// wide the posterior is.
 constexpr double kStartScales[] = {1, .5, .25, .1, .03};
 constexpr Index kStartScaleDraws = 16;
+/// Bounds of a parameter's sd, given all others, that are tried for a start: so many times its own size, and
+/// at least so much. Where a parameter hardly matters, as the scale of an effect that is nearly zero, its
+/// curvature says next to nothing, and draws that follow it overflow.
+constexpr double kStartBounds[] = {10, 3, 1};
 /// A gain over mean-field, in nats, below which there are no correlations.
 constexpr double kNoCorrelation = .01;
 /// Shares of its diagonal, the first that suffices, that are added to a curvature that is not positive
@@ -42,7 +46,9 @@ GaussianStart without_curvature(Evaluator& evaluator, const Vector& mean, Index 
   return {mean, make_low_rank(std::move(factors), sd, evaluator.workers()), nullptr};
 }
 
-GaussianStart from_curvature(Evaluator& evaluator, const Vector& mean, const Matrix& curvature, Index rank) {
+GaussianStart from_curvature(Evaluator& evaluator, const Vector& mean, Matrix curvature, Index rank,
+                             const Vector& added) {
+  curvature.diagonal() += added;
   if (rank >= mean.size()) return {mean, make_full_rank(curvature), nullptr};
   QuadraticFit fit = QuadraticFitter(curvature, evaluator.control()).best(rank);
   return {mean, make_low_rank(std::move(fit.factors), fit.residual_sd, evaluator.workers()),
@@ -90,8 +96,8 @@ std::optional<CovarianceShape> sparse_shape(Evaluator& evaluator, const Candidat
 }
 
 GaussianStart from_sketch(Evaluator& evaluator, const Vector& mean, const CurvatureSketch& sketch, Index rank,
-                          std::uint64_t seed) {
-  const Vector sd = sketch.diagonal.cwiseSqrt().cwiseInverse();
+                          const Vector& added, std::uint64_t seed) {
+  const Vector sd = (sketch.diagonal + added).cwiseSqrt().cwiseInverse();
   Matrix factors(mean.size(), rank);
   const Index known = std::min(rank, sketch.values.size());
   factors.leftCols(known) = sketch.directions.leftCols(known) *
@@ -105,15 +111,19 @@ GaussianStart from_sketch(Evaluator& evaluator, const Vector& mean, const Curvat
   return {mean, make_low_rank(std::move(factors), sd, evaluator.workers()), nullptr};
 }
 
-// The same draws for all scales; their entropies are exact.
-void fit_scale(Evaluator& evaluator, const GaussianStart& start, std::uint64_t seed) {
+/// The best ELBO of the Gaussian at several scales, the same draws for all, and the scale; entropies are
+/// exact.
+struct ScaledElbo {
+  double elbo = -std::numeric_limits<double>::infinity();
+  double scale = 1;
+};
+ScaledElbo best_scale(Evaluator& evaluator, const GaussianStart& start, std::uint64_t seed) {
   const Index m = start.mean.size();
   PairBatch batch;
   batch.noise.resize(start.covariance->noise_size(), kStartScaleDraws);
   Noise(seed, NoiseStream::kEvaluation).fill(0, 0, batch.noise, evaluator.workers());
   start.covariance->draw(batch);
-  double best = -std::numeric_limits<double>::infinity();
-  double chosen = 1;
+  ScaledElbo best;
   for (const double scale : kStartScales) {
     const Matrix theta = (scale * batch.deviation).colwise() + start.mean;
     Vector log_density(kStartScaleDraws);
@@ -123,12 +133,35 @@ void fit_scale(Evaluator& evaluator, const GaussianStart& start, std::uint64_t s
     if (finite < kStartScaleDraws - kStartScaleDraws / 4) continue;
     const double elbo =
         log_density.array().isFinite().select(log_density.array(), 0).sum() / static_cast<double>(finite) +
-        static_cast<double>(m) * std::log(scale);
-    if (!(elbo > best)) break;
-    best = elbo;
-    chosen = scale;
+        .5 * start.covariance->log_determinant() + static_cast<double>(m) * std::log(scale);
+    if (!(elbo > best.elbo)) break;
+    best = {elbo, scale};
   }
-  start.covariance->scale(chosen);
+  return best;
+}
+
+/// What is known of the conditional sds at a candidate; empty where nothing is.
+Vector conditional_sd(const Candidate& candidate, const CovarianceShape& shape, const GaussianStart& start) {
+  if (candidate.curvature) return candidate.curvature->diagonal().cwiseSqrt().cwiseInverse();
+  if (shape.pattern) return start.covariance->conditional_sd();
+  return shape.sketch ? Vector(shape.sketch->diagonal.cwiseSqrt().cwiseInverse()) : Vector();
+}
+
+/// The Gaussian for the quadratic at a candidate with a precision added to the diagonal of its curvature.
+GaussianStart start_with(Evaluator& evaluator, const Candidate& candidate, const CovarianceShape& shape,
+                         const Vector& added, std::uint64_t seed) {
+  const Vector& mean = candidate.centre.theta;
+  const Index rank = shape.choice.rank;
+  if (shape.pattern) {
+    auto pattern = std::make_shared<const HessianPattern>(mean.size(), *shape.pattern);
+    Vector curvature = pattern_curvature(evaluator, candidate, *pattern);
+    pattern->add_to_diagonal(added, curvature);
+    if (auto covariance = positive_sparse_precision(std::move(pattern), curvature))
+      return {mean, std::move(covariance), nullptr};
+  }
+  if (candidate.curvature) return from_curvature(evaluator, mean, *candidate.curvature, rank, added);
+  if (shape.sketch) return from_sketch(evaluator, mean, *shape.sketch, rank, added, seed);
+  return without_curvature(evaluator, mean, rank, seed);
 }
 
 }  // namespace
@@ -156,23 +189,25 @@ CovarianceShape choose_shape(Evaluator& evaluator, const Candidate& candidate, s
 
 GaussianStart quadratic_start(Evaluator& evaluator, const Candidate& candidate, const CovarianceShape& shape,
                               std::uint64_t seed) {
-  const Vector& mean = candidate.centre.theta;
-  const Index rank = shape.choice.rank;
-  if (shape.pattern) {
-    auto pattern = std::make_shared<const HessianPattern>(mean.size(), *shape.pattern);
-    const Vector curvature = pattern_curvature(evaluator, candidate, *pattern);
-    if (auto covariance = positive_sparse_precision(std::move(pattern), curvature))
-      return {mean, std::move(covariance), nullptr};
-  }
-  if (candidate.curvature) return from_curvature(evaluator, mean, *candidate.curvature, rank);
-  if (shape.sketch) return from_sketch(evaluator, mean, *shape.sketch, rank, seed);
-  return without_curvature(evaluator, mean, rank, seed);
+  return start_with(evaluator, candidate, shape, Vector::Zero(candidate.centre.theta.size()), seed);
 }
 
 GaussianStart make_start(Evaluator& evaluator, const Candidate& candidate, const CovarianceShape& shape,
                          std::uint64_t seed) {
   GaussianStart start = quadratic_start(evaluator, candidate, shape, seed);
-  fit_scale(evaluator, start, seed);
+  ScaledElbo best = best_scale(evaluator, start, seed);
+  const Vector size = candidate.centre.theta.cwiseAbs().cwiseMax(1);
+  const Vector sd = conditional_sd(candidate, shape, start);
+  for (const double bound : kStartBounds) {
+    if (sd.size() == 0 || (sd.array() <= bound * size.array()).all()) continue;
+    const Vector added = (bound * size).cwiseAbs2().cwiseInverse();
+    GaussianStart narrower = start_with(evaluator, candidate, shape, added, seed);
+    const ScaledElbo found = best_scale(evaluator, narrower, seed);
+    if (!(found.elbo > best.elbo)) continue;
+    best = found;
+    start = std::move(narrower);
+  }
+  start.covariance->scale(best.scale);
   return start;
 }
 

@@ -28,7 +28,7 @@ CovarianceShape choose_shape(Evaluator& evaluator, const Candidate& candidate, s
 /// The best Gaussian for the quadratic at a candidate.
 GaussianStart quadratic_start(Evaluator& evaluator, const Candidate& candidate, const CovarianceShape& shape,
                               std::uint64_t seed);
-/// The same shrunk to the scale with the best ELBO.
+/// The same, with bounds on its sds and shrunk to the scale with the best ELBO.
 GaussianStart make_start(Evaluator& evaluator, const Candidate& candidate, const CovarianceShape& shape,
                          std::uint64_t seed);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/elbo.hpp"
 #include "search/curvature.hpp"
@@ -59,6 +60,7 @@ class CandidateSearch {
     } catch (const Stopped&) {  // without it
     }
     if (found_.candidates.empty()) found_.candidates.push_back(without_curvature(points.front()));
+    drop_ends_beside_modes();
     sort();
     if (large()) keep_one();
     return std::move(found_);
@@ -103,9 +105,18 @@ class CandidateSearch {
       if (candidate.curvature && !worth_a_try(place, candidate)) return;
     const auto curvature = dense_curvature(evaluator_, place.point, pattern_.get());
     if (!curvature) return;
-    // Ends that are no modes, kept for want of anything better, are none: the rank is not theirs to choose.
-    std::erase_if(found_.candidates, [](const Candidate& candidate) { return !candidate.is_mode; });
+    place_ = found_.candidates.size();
     keep({place.point, positive_part(*curvature), false, 0}, state_.on_path->search);
+  }
+
+  /// Ends that are no modes were kept for want of anything better.
+  void drop_ends_beside_modes() {
+    auto& all = found_.candidates;
+    if (evaluator_.dimension() <= kPathDimension || !has_mode()) return;
+    std::vector<Candidate> kept;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (all[i].is_mode || i == place_) kept.push_back(std::move(all[i]));
+    all = std::move(kept);
   }
 
   bool worth_a_try(const PathMean& place, const Candidate& than) {
@@ -151,7 +162,7 @@ class CandidateSearch {
     if (!useful && have_mode) return;
     // A density without a maximum, or one whose maximum is a spike, has its mass elsewhere: on the way.
     if (evaluator_.dimension() > kPathDimension) {
-      if (mode && !useful && found_.candidates.empty()) return keep(std::move(*mode), index);
+      if (mode && !useful) return keep(std::move(*mode), index);
     } else if (!useful || index == 0) {
       auto point = best_on_path(evaluator_, search, seed_, pattern_.get());
       if (point)
@@ -180,12 +191,36 @@ class CandidateSearch {
     return {{start, Vector::Zero(start.size()), 0}, std::nullopt, false, 0};
   }
 
+  bool has_mode() const {
+    return std::any_of(found_.candidates.begin(), found_.candidates.end(),
+                       [](const Candidate& candidate) { return candidate.is_mode; });
+  }
+
+  // Without a mode the log density says nothing: it may have no bound.
   void sort() {
-    std::stable_sort(found_.candidates.begin(), found_.candidates.end(),
-                     [](const Candidate& a, const Candidate& b) {
-                       if (a.is_mode != b.is_mode) return a.is_mode;
-                       return a.centre.log_density > b.centre.log_density;
-                     });
+    auto& all = found_.candidates;
+    if (all.size() > 1 && !has_mode() && !large()) return sort_by_elbo();
+    std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+      if (a.is_mode != b.is_mode) return a.is_mode;
+      return a.centre.log_density > b.centre.log_density;
+    });
+  }
+
+  void sort_by_elbo() {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < found_.candidates.size(); ++i) order.emplace_back(local_elbo(i), i);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<Candidate> sorted;
+    for (const auto& [elbo, i] : order) sorted.push_back(std::move(found_.candidates[i]));
+    found_.candidates = std::move(sorted);
+  }
+
+  double local_elbo(std::size_t candidate) {
+    const Candidate& of = found_.candidates[candidate];
+    if (!of.curvature) return -std::numeric_limits<double>::infinity();
+    const ElboEstimate estimate = estimate_elbo(evaluator_, local_gaussian(of), kModeDraws, seed_);
+    return estimate.rejected > 0 ? -std::numeric_limits<double>::infinity() : estimate.elbo;
   }
 
   // Where the curvature is sketched a comparison would cost more than it tells. A search that ended
@@ -214,7 +249,8 @@ class CandidateSearch {
   std::uint64_t seed_;
   SearchResult& found_;
   std::optional<PathPoint>& highest_;
-  std::shared_ptr<const HessianPattern> pattern_;  // null where it is dense, or not known
+  std::shared_ptr<const HessianPattern> pattern_;                // null where it is dense, or not known
+  std::size_t place_ = std::numeric_limits<std::size_t>::max();  // of the candidates, that on a way
 };
 
 }  // namespace

@@ -18,6 +18,9 @@ namespace {
 /// Points tried for finite log densities, and their sd around the model's own start.
 constexpr int kStartTrials = 100;
 constexpr double kStartSpread = 1.2;
+/// Every third point is over-dispersed: its spread is so many times as large.
+constexpr int kWideEvery = 3;
+constexpr double kWider = 3;
 /// Rounds of curvature and further search, and iterations of each, that polish a mode where the curvature is
 /// dense: plain L-BFGS may stop early where scales differ by 1e5.
 constexpr int kPolishRounds = 2;
@@ -51,7 +54,8 @@ std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int
       Matrix z(m, 1);
       noise.fill(static_cast<std::uint64_t>(trial), 0, z);
       // Later trials stay nearer to the first point, in case the support is small.
-      point += kStartSpread * std::pow(.9, std::max(0, trial - 2 * count)) * z.col(0);
+      const double spread = trial % kWideEvery == 0 ? kWider * kStartSpread : kStartSpread;
+      point += spread * std::pow(.9, std::max(0, trial - 2 * count)) * z.col(0);
     }
     if (std::isfinite(evaluator.evaluate(point, gradient))) points.push_back(std::move(point));
   }

@@ -6,14 +6,13 @@
 #include <optional>
 
 #include "core/noise.hpp"
+#include "sparse/group_probing.hpp"
 #include "sparse/hessian_pattern.hpp"
 
 namespace magva {
 
 namespace {
 
-/// A derivative that changes by less, relative to itself, has not changed: sums may be rounded otherwise.
-constexpr double kRounding = 1e-13;
 /// How far a coordinate is moved, and how far the points lie from the one that was given, in posterior sds:
 /// at a mode, or where a parameter is exactly 0, entries may vanish that do not elsewhere.
 constexpr double kMove = .1;
@@ -21,6 +20,11 @@ constexpr double kAside = .5;
 /// A pattern is of use where its colours are at most this share of m, and its entries this share of m^2.
 constexpr double kMostColours = .25;
 constexpr double kMostEntries = .1;
+/// Largest m for which coordinates are moved one by one.
+constexpr Index kOneByOne = 4000;
+/// Most numbers in a factor of such a matrix, and most multiplications for it.
+constexpr Index kMostFactorNumbers = 50'000'000;
+constexpr double kMostFactorWork = 2e10;
 /// Points elsewhere at which it is checked, and the share of all places that a check may reach.
 constexpr int kChecks = 8;
 constexpr double kReach = .5;
@@ -85,6 +89,15 @@ Changes changes_of(Index coordinate, ConstVectorRef before, ConstVectorRef after
       static_cast<double>(out.shared.size()) >= kMembersShare * static_cast<double>(all.size()))
     return out;
   return {std::move(all), {}, 0};
+}
+
+/// Of many coordinates, none of which shares a sum.
+std::vector<Changes> find_changes_in_groups(Evaluator& evaluator, const PointWithGradient& from,
+                                            ConstVectorRef scale, std::uint64_t seed) {
+  std::vector<Changes> out;
+  for (auto& changed : probe_in_groups(evaluator, from.theta, from.gradient, kMove * scale, seed))
+    out.push_back({std::move(changed), {}, 0});
+  return out;
 }
 
 /// Of every coordinate. Empty where a gradient is not finite, or where there are too many.
@@ -200,6 +213,12 @@ bool holds_elsewhere(Evaluator& evaluator, const HessianPattern& pattern,
   return true;
 }
 
+bool is_useful(const HessianPattern& pattern) {
+  const SparseCholesky& factor = pattern.structure()->cholesky();
+  return static_cast<double>(pattern.colours()) <= kMostColours * static_cast<double>(pattern.dimension()) &&
+         factor.storage() <= kMostFactorNumbers && factor.work() <= kMostFactorWork;
+}
+
 }  // namespace
 
 std::shared_ptr<const HessianPattern> find_hessian_pattern(Evaluator& evaluator, ConstVectorRef at,
@@ -207,7 +226,8 @@ std::shared_ptr<const HessianPattern> find_hessian_pattern(Evaluator& evaluator,
   const Index m = at.size();
   const PointWithGradient from = evaluate_aside(evaluator, at, scale, seed, 0);
   if (!from.finite) return nullptr;
-  auto found = find_changes(evaluator, from, scale);
+  auto found = m > kOneByOne ? find_changes_in_groups(evaluator, from, scale, seed)
+                             : find_changes(evaluator, from, scale);
   if (found.empty()) return nullptr;
   keep_mutual(found);
   auto sums = find_sums(found);
@@ -220,7 +240,7 @@ std::shared_ptr<const HessianPattern> find_hessian_pattern(Evaluator& evaluator,
     changes[static_cast<std::size_t>(entries.rows[k])].push_back(entries.columns[k]);
   }
   auto pattern = std::make_shared<const HessianPattern>(m, std::move(entries));
-  if (static_cast<double>(pattern->colours()) > kMostColours * static_cast<double>(m)) return nullptr;
+  if (!is_useful(*pattern)) return nullptr;
   for (std::uint64_t k = 1; k <= kChecks; ++k)
     if (!holds_elsewhere(evaluator, *pattern, changes, at, scale, seed, k)) return nullptr;
   return pattern;

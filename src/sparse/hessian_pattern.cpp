@@ -99,6 +99,7 @@ HessianPattern::HessianPattern(Index m, PatternEntries entries)
   colour_ = StarColouring(neighbours).run();
   colours_ = 1 + *std::max_element(colour_.begin(), colour_.end());
   choose_readings(neighbours);
+  structure_ = std::make_shared<const PrecisionStructure>(m, places_.rows, places_.columns);
 }
 
 // Row i holds entry (i, j) alone where no other neighbour of i has the colour of j.
@@ -170,33 +171,14 @@ Vector HessianPattern::entries_of(ConstMatrixRef dense) const {
   return out;
 }
 
-Eigen::SparseMatrix<double> HessianPattern::lower(ConstVectorRef values) const {
-  std::vector<Eigen::Triplet<double>> triplets;
-  triplets.reserve(places_.rows.size());
-  for (std::size_t k = 0; k < places_.rows.size(); ++k)
-    triplets.emplace_back(std::max(places_.rows[k], places_.columns[k]),
-                          std::min(places_.rows[k], places_.columns[k]), values(static_cast<Index>(k)));
-  Eigen::SparseMatrix<double> out(m_, m_);
-  out.setFromTriplets(triplets.begin(), triplets.end());
-  return out;
-}
-
 Vector HessianPattern::diagonal(ConstVectorRef values) const {
   Vector out(m_);
   for (Index i = 0; i < m_; ++i) out(i) = values(diagonal_[at(i)]);
   return out;
 }
 
-Matrix HessianPattern::times(ConstVectorRef values, ConstMatrixRef x) const {
-  Matrix out = Matrix::Zero(m_, x.cols());
-  for (std::size_t k = 0; k < places_.rows.size(); ++k) {
-    const Index i = places_.rows[k];
-    const Index j = places_.columns[k];
-    const double value = values(static_cast<Index>(k));
-    out.row(i) += value * x.row(j);
-    if (i != j) out.row(j) += value * x.row(i);
-  }
-  return out;
+void HessianPattern::add_to_diagonal(ConstVectorRef added, VectorRef values) const {
+  for (Index i = 0; i < m_; ++i) values(diagonal_[at(i)]) += added(i);
 }
 
 }  // namespace magva

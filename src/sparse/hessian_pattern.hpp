@@ -7,12 +7,12 @@
 //
 // A soft constraint on a sum, as of spatial effects, makes the Hessian dense by a term of rank 1; such terms
 // are kept apart.
-#include <Eigen/SparseCore>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "core/evaluator.hpp"
+#include "sparse/factored_precision.hpp"
 
 namespace magva {
 
@@ -40,6 +40,8 @@ class HessianPattern {
   /// Differences of gradients that give all entries.
   Index colours() const { return colours_; }
   const PatternEntries& places() const { return places_; }
+  /// How matrices with these entries are factorised.
+  const std::shared_ptr<const PrecisionStructure>& structure() const { return structure_; }
   /// V such that -Hessian is the matrix with the entries plus V V': one column per sum.
   const Matrix& sums() const { return sums_; }
 
@@ -51,11 +53,9 @@ class HessianPattern {
   /// The matrix with these entries plus V V', and the entries of such a matrix.
   Matrix dense(ConstVectorRef values) const;
   Vector entries_of(ConstMatrixRef dense) const;
-  /// The lower triangle of the matrix with these entries alone; likewise what follows.
-  Eigen::SparseMatrix<double> lower(ConstVectorRef values) const;
+  /// The diagonal of the matrix with these entries alone.
   Vector diagonal(ConstVectorRef values) const;
-  /// A x for the matrix A with these entries.
-  Matrix times(ConstVectorRef values, ConstMatrixRef x) const;
+  void add_to_diagonal(ConstVectorRef added, VectorRef values) const;
 
  private:
   /// An entry is the change of the derivative `row` with the coordinate `moves`, the only one of its colour
@@ -74,12 +74,14 @@ class HessianPattern {
   std::vector<Index> diagonal_;  // which entry
   std::vector<Index> colour_;
   Index colours_ = 0;
+  std::shared_ptr<const PrecisionStructure> structure_;
   std::vector<Reading> readings_;
   Matrix sums_;
 };
 
-/// The pattern around a point, by m gradients; nothing where it is too dense to gain from, or where gradients
-/// elsewhere contradict it. `scale`: conditional posterior sds, roughly.
+/// The pattern around a point, by m gradients, or about a thousand if m is large; nothing where it is too
+/// dense to gain from, or where gradients elsewhere contradict it. `scale`: conditional posterior sds,
+/// roughly.
 std::shared_ptr<const HessianPattern> find_hessian_pattern(Evaluator& evaluator, ConstVectorRef at,
                                                            ConstVectorRef scale, std::uint64_t seed);
 

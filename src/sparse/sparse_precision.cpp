@@ -1,13 +1,13 @@
 #include "sparse/sparse_precision.hpp"
 
 #include <Eigen/Cholesky>
-#include <Eigen/SparseCholesky>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "core/noise.hpp"
+#include "sparse/factored_precision.hpp"
 
 namespace magva {
 
@@ -15,20 +15,15 @@ namespace {
 
 /// Random directions by which squared lengths of steps are estimated.
 constexpr Index kProbes = 8;
-/// Largest step of the precision relative to itself, as power iteration sees it.
-constexpr double kLargestStep = .5;
-constexpr int kNormIterations = 10;
+/// Largest step of an entry relative to the diagonal's.
+constexpr double kLargestEntryStep = 1;
+/// Largest share of the precision that a step may take away, in any direction.
+constexpr double kLargestLoss = .5;
+/// Shares of the diagonal, the first that suffices, that are added to a step that would take away more; where
+/// none does the step is halved, at most so many times. Away from the optimum the expected curvature need not
+/// be positive definite: to shorten the step alone would leave nothing for the directions where it is.
+constexpr double kStepDampings[] = {0, .01, .03, .1, .3, 1};
 constexpr int kHalvings = 40;
-
-using Factor = Eigen::SimplicialLLT<Eigen::SparseMatrix<double>, Eigen::Lower, Eigen::AMDOrdering<int>>;
-
-std::shared_ptr<const Factor> factorise(const HessianPattern& pattern, ConstVectorRef values) {
-  auto factor = std::make_shared<Factor>(pattern.lower(values));
-  if (factor->info() != Eigen::Success) return nullptr;
-  const Vector diagonal = Eigen::SparseMatrix<double>(factor->matrixL()).diagonal();
-  if (!(diagonal.minCoeff() > 0) || !diagonal.allFinite()) return nullptr;
-  return factor;
-}
 
 /// The term of which a pattern has made this column.
 SumTerm as_term(ConstVectorRef column) {
@@ -38,29 +33,31 @@ SumTerm as_term(ConstVectorRef column) {
   return term;
 }
 
-/// Sigma^-1 = S + V V', where S has the entries `values` of a pattern, and V is the pattern's sums.
+/// Sigma^-1 = S + V V', where S has the entries of a pattern, and V is the pattern's sums.
 class SparsePrecisionCovariance final : public Covariance {
  public:
-  SparsePrecisionCovariance(std::shared_ptr<const HessianPattern> pattern, Vector values,
-                            std::shared_ptr<const Factor> factor)
-      : pattern_(std::move(pattern)), values_(std::move(values)) {
-    set_factor(std::move(factor));
+  SparsePrecisionCovariance(std::shared_ptr<const HessianPattern> pattern,
+                            std::shared_ptr<const FactoredPrecision> precision)
+      : pattern_(std::move(pattern)) {
+    set_precision(std::move(precision));
   }
 
   std::unique_ptr<Covariance> clone() const override {
     return std::make_unique<SparsePrecisionCovariance>(*this);
   }
-  Index noise_size() const override { return pattern_->dimension() + pattern_->sums().cols(); }
-  double log_determinant() const override { return log_det_; }
+  Index noise_size() const override { return precision_->noise_size(); }
+  double log_determinant() const override { return precision_->log_determinant(); }
   const HessianPattern* pattern() const override { return pattern_.get(); }
-  Vector conditional_sd() const override { return pattern_->diagonal(values_).cwiseSqrt().cwiseInverse(); }
+  Vector conditional_sd() const override {
+    return pattern_->diagonal(precision_->values()).cwiseSqrt().cwiseInverse();
+  }
 
   void draw(PairBatch& batch) const override {
-    batch.deviation = root_times(batch.noise);
+    batch.deviation = precision_->root_times(batch.noise);
     batch.precision_times_delta = batch.noise;
   }
 
-  Vector times(ConstVectorRef v) const override { return solve(v).col(0); }
+  Vector times(ConstVectorRef v) const override { return precision_->solve(v).col(0); }
   Vector rough_sd() const override {
     return probes_.rowwise().norm() / std::sqrt(static_cast<double>(kProbes));
   }
@@ -70,8 +67,9 @@ class SparsePrecisionCovariance final : public Covariance {
   // two estimates can be measured, too. D is kept beside it.
   CovarianceTangent differential(const PairBatch& batch, PairRange pairs,
                                  const ExpectedCurvature*) const override {
-    const Vector change = batch.curvature.middleCols(pairs.first, pairs.count).rowwise().mean() - values_;
-    const Matrix image = solve(pattern_->times(change, probes_));
+    const Vector change =
+        batch.curvature.middleCols(pairs.first, pairs.count).rowwise().mean() - precision_->values();
+    const Matrix image = precision_->solve(precision_->structure()->times(change, probes_));
     const std::vector<Index>& rows = pattern_->places().rows;
     const std::vector<Index>& columns = pattern_->places().columns;
     Vector dual(pattern_->entries());
@@ -90,16 +88,21 @@ class SparsePrecisionCovariance final : public Covariance {
   }
 
   void move(const CovarianceTangent& direction, double step) override {
-    const Vector change = direction.factors.col(0);
-    double length = step * std::min(1., kLargestStep / std::max(step * relative_norm(change), 1e-300));
+    const Vector change = bounded(direction.factors.col(0));
+    const Vector diagonal = pattern_->diagonal(precision_->values());
+    double length = step;
     for (int k = 0; k < kHalvings; ++k, length *= .5)
-      if (try_values(values_ + length * change)) return;
+      for (const double share : kStepDampings) {
+        Vector damped = change;
+        pattern_->add_to_diagonal(share * diagonal, damped);
+        if (keeps_enough(length * damped) && try_values(precision_->values() + length * damped)) return;
+      }
   }
 
-  void scale(double factor) override { try_values(values_ / (factor * factor)); }
+  void scale(double factor) override { try_values(precision_->values() / (factor * factor)); }
 
   CovarianceTangent coordinates(const CovarianceTangent*) const override {
-    return {values_, Vector::Zero(values_.size())};
+    return {precision_->values(), Vector::Zero(precision_->values().size())};
   }
   bool assign(const CovarianceTangent& coordinates) override {
     return try_values(coordinates.factors.col(0));
@@ -107,130 +110,79 @@ class SparsePrecisionCovariance final : public Covariance {
 
   Gaussian gaussian(ConstVectorRef mean) const override {
     const Index m = pattern_->dimension();
-    const Matrix sigma = solve(Matrix::Identity(m, m));
+    const Matrix sigma = precision_->solve(Matrix::Identity(m, m));
     return Gaussian::dense(mean, Eigen::LLT<Matrix>(sigma).matrixL());
   }
 
   // To second order: with the change D of the precision, tr(Sigma D Sigma D) / 4 and the length of the shift.
   double divergence_from(const Covariance& other, ConstVectorRef shift) const override {
     const auto& before = dynamic_cast<const SparsePrecisionCovariance&>(other);
-    const Matrix image = pattern_->times(values_ - before.values_, probes_);
-    const double trace = image.cwiseProduct(solve(image)).sum() / kProbes;
+    const Matrix image =
+        precision_->structure()->times(precision_->values() - before.precision_->values(), probes_);
+    const double trace = image.cwiseProduct(precision_->solve(image)).sum() / kProbes;
     return .25 * trace + .5 * squared_length(shift);
   }
 
   void save(io::ChecksummedWriter& out) const override {
     out.integer(static_cast<std::int64_t>(SavedCovariance::kSparsePrecision));
-    out.integer(pattern_->dimension());
-    out.matrix(as_matrix(pattern_->places()));
-    out.matrix(pattern_->sums());
-    out.matrix(values_);
+    precision_->write(out);
   }
 
  private:
-  static Matrix as_matrix(const PatternEntries& places) {
-    Matrix out(static_cast<Index>(places.rows.size()), 2);
-    for (std::size_t k = 0; k < places.rows.size(); ++k)
-      out.row(static_cast<Index>(k)) << static_cast<double>(places.rows[k]),
-          static_cast<double>(places.columns[k]);
-    return out;
-  }
-
-  /// Sigma^1/2 z: a draw of N(0, S^-1), conditioned on the sums (Rue and Held 2005, section 2.3.3).
-  Matrix root_times(const Matrix& z) const {
-    Matrix out =
-        factor_->permutationPinv() * Matrix(factor_->matrixU().solve(z.topRows(pattern_->dimension())));
-    const Matrix& sums = pattern_->sums();
-    if (sums.cols() == 0) return out;
-    return out - sums_solved_ * between_sums_.solve(sums.transpose() * out + z.bottomRows(sums.cols()));
-  }
-
-  /// Sigma v, by Woodbury's identity.
-  Matrix solve(ConstMatrixRef v) const {
-    Matrix out = factor_->solve(Matrix(v));
-    if (pattern_->sums().cols() > 0) out -= sums_solved_ * between_sums_.solve(sums_solved_.transpose() * v);
-    return out;
-  }
-
-  void set_factor(std::shared_ptr<const Factor> factor) {
-    factor_ = std::move(factor);
-    log_det_ = -2 * Vector(Eigen::SparseMatrix<double>(factor_->matrixL()).diagonal()).array().log().sum();
-    const Matrix& sums = pattern_->sums();
-    if (sums.cols() > 0) {
-      sums_solved_ = factor_->solve(sums);
-      between_sums_.compute(Matrix::Identity(sums.cols(), sums.cols()) + sums.transpose() * sums_solved_);
-      log_det_ -= 2 * Vector(between_sums_.matrixLLT().diagonal()).array().log().sum();
-    }
+  void set_precision(std::shared_ptr<const FactoredPrecision> precision) {
+    precision_ = std::move(precision);
     Matrix signs(noise_size(), kProbes);
     Noise(1, NoiseStream::kEvaluation).fill(0, 0, signs);
-    probes_ = root_times(signs.unaryExpr([](double x) { return x < 0 ? -1. : 1.; }));
+    probes_ = precision_->root_times(signs.unaryExpr([](double x) { return x < 0 ? -1. : 1.; }));
   }
 
-  bool try_values(const Vector& values) {
-    auto factor = factorise(*pattern_, values);
-    if (!factor) return false;
-    values_ = values;
-    set_factor(std::move(factor));
+  Vector bounded(const Vector& change) const {
+    const Vector root = pattern_->diagonal(precision_->values()).cwiseSqrt();
+    Vector out = change;
+    for (Index k = 0; k < out.size(); ++k) {
+      const auto entry = static_cast<std::size_t>(k);
+      const double bound =
+          kLargestEntryStep * root(pattern_->places().rows[entry]) * root(pattern_->places().columns[entry]);
+      out(k) = std::clamp(out(k), -bound, bound);
+    }
+    return out;
+  }
+
+  bool try_values(Vector values) {
+    auto precision = FactoredPrecision::make(precision_->structure(), std::move(values), precision_->sums());
+    if (!precision) return false;
+    set_precision(std::move(precision));
     return true;
   }
 
   /// v' Sigma^-1 v.
-  double squared_length(ConstVectorRef v) const {
-    return v.dot(pattern_->times(values_, v).col(0)) + (pattern_->sums().transpose() * v).squaredNorm();
-  }
+  double squared_length(ConstVectorRef v) const { return v.dot(precision_->times(v).col(0)); }
 
-  /// Of a change of the precision, relative to it: the largest eigenvalue of Sigma times it, from below.
-  double relative_norm(const Vector& change) const {
-    Vector v = probes_.col(0);
-    double norm = 0;
-    for (int k = 0; k < kNormIterations; ++k) {
-      const Vector image = pattern_->times(change, v);
-      const Vector next = solve(image).col(0);
-      const double length = std::sqrt(std::max(squared_length(v), 1e-300));
-      norm = std::sqrt(std::max(0., next.dot(image))) / length;
-      v = next / std::max(next.norm(), 1e-300);
-    }
-    return norm;
+  bool keeps_enough(const Vector& change) const {
+    return FactoredPrecision::make(precision_->structure(), precision_->values() + change / kLargestLoss,
+                                   precision_->sums()) != nullptr;
   }
 
   std::shared_ptr<const HessianPattern> pattern_;
-  Vector values_;
-  std::shared_ptr<const Factor> factor_;  // of S
-  Matrix sums_solved_;                    // S^-1 V
-  Eigen::LLT<Matrix> between_sums_;       // of I + V' S^-1 V
-  Matrix probes_;                         // Sigma^1/2 times random signs
-  double log_det_ = 0;
+  std::shared_ptr<const FactoredPrecision> precision_;
+  Matrix probes_;  // Sigma^1/2 times random signs
 };
 
 }  // namespace
 
 std::unique_ptr<Covariance> make_sparse_precision(std::shared_ptr<const HessianPattern> pattern,
                                                   Vector values) {
-  auto factor = factorise(*pattern, values);
-  if (!factor) return nullptr;
-  return std::make_unique<SparsePrecisionCovariance>(std::move(pattern), std::move(values),
-                                                     std::move(factor));
+  auto precision = FactoredPrecision::make(pattern->structure(), std::move(values), pattern->sums());
+  if (!precision) return nullptr;
+  return std::make_unique<SparsePrecisionCovariance>(std::move(pattern), std::move(precision));
 }
 
 std::unique_ptr<Covariance> read_sparse_precision(io::ChecksummedReader& in) {
-  const Index m = in.integer();
-  const Matrix stored = in.matrix();
-  const Matrix sums = in.matrix();
-  Vector values = in.matrix().reshaped();
-  const bool fits = m > 0 && stored.cols() == 2 && sums.rows() == m && stored.rows() == values.size() &&
-                    values.size() >= m && stored.minCoeff() >= 0 &&
-                    stored.maxCoeff() < static_cast<double>(m);
-  if (!fits) in.fail("its parts do not fit each other");
-  PatternEntries places;
-  for (Index k = 0; k < stored.rows(); ++k) {
-    places.rows.push_back(static_cast<Index>(stored(k, 0)));
-    places.columns.push_back(static_cast<Index>(stored(k, 1)));
-  }
-  for (const auto& sum : sums.colwise()) places.sums.push_back(as_term(sum));
-  auto covariance =
-      make_sparse_precision(std::make_shared<const HessianPattern>(m, std::move(places)), std::move(values));
-  if (!covariance) in.fail("its parts do not fit each other");
-  return covariance;
+  auto precision = FactoredPrecision::read(in);
+  PatternEntries places{precision->structure()->rows(), precision->structure()->columns(), {}};
+  for (const auto& sum : precision->sums().colwise()) places.sums.push_back(as_term(sum));
+  auto pattern = std::make_shared<const HessianPattern>(precision->dimension(), std::move(places));
+  return std::make_unique<SparsePrecisionCovariance>(std::move(pattern), std::move(precision));
 }
 
 }  // namespace magva

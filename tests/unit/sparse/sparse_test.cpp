@@ -38,7 +38,7 @@ double hierarchy_density(ConstVectorRef theta, VectorRef gradient) {
 auto hierarchy() { return make_model(kSize, &hierarchy_density); }
 
 Matrix dense(const HessianPattern& pattern, const Vector& values) {
-  return pattern.times(values, Matrix::Identity(kSize, kSize));
+  return pattern.structure()->times(values, Matrix::Identity(kSize, kSize));
 }
 
 Matrix plain_curvature(Evaluator& evaluator, const Vector& at) {
