@@ -65,7 +65,8 @@ void save_design(const std::string& path, const DataRecord& data, const table::L
 
 std::shared_ptr<const ModelRows> kept_rows(const RegressionData& data) {
   if (data.design.rows() > kMostRowsChecked) return nullptr;
-  return std::make_shared<const ModelRows>(ModelRows{data.design, data.response, {}});
+  return std::make_shared<const ModelRows>(
+      ModelRows{data.design, data.response, {}, {}, {}, {}, {}, data.weights});
 }
 
 Regression regression_on(ModelSpec& spec, table::EncodedRows rows, const RegressionOptions& options,
@@ -132,8 +133,10 @@ ModelSource make_design_file_source(const std::string& path, const RegressionOpt
   RegressionData rows{std::move(file.design), std::move(file.response), std::move(file.weights),
                       spec.design.names()};
   if (!options.prior_variance) set_default_priors(spec, rows);
+  std::shared_ptr<const ModelRows> kept = kept_rows(rows);
   Regression regression = build_regression(spec, std::move(rows));
   ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
+  source.rows = std::move(kept);
   source.data = {path, header.rows, header.columns(), header.sha256};
   source.notes = std::move(header.notes);
   return source;
