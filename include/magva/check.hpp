@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 
 #include "magva/response_family.hpp"
@@ -38,22 +39,48 @@ struct LooDifference {
 /// Throws UsageError if the rows are not as many.
 LooDifference compare_loo(ConstVectorRef elpd_rows_a, ConstVectorRef elpd_rows_b);
 
+/// The distributions of the responses of some rows, at each draw.
+class RowDistributions {
+ public:
+  virtual ~RowDistributions() = default;
+  /// log p of each row's response, with every constant: a column per draw.
+  virtual Matrix log_likelihoods() const = 0;
+  /// P(Y <= y), E Y, Var Y and a draw of Y, of a row in a draw.
+  virtual double cdf(Index row, Index draw, double y) const = 0;
+  virtual double mean(Index row, Index draw) const = 0;
+  virtual double variance(Index row, Index draw) const = 0;
+  virtual double simulate(Index row, Index draw, std::mt19937_64& generator) const = 0;
+};
+
 /// What a check looks at. Rows are taken some at a time: memory does not grow with rows times draws.
 struct CheckInput {
-  std::shared_ptr<const ResponseFamily> family;
+  std::shared_ptr<const ResponseFamily> family;  ///< null: unordered classes
   ResponseRows rows;
   /// Fills column s of `eta` with the linear predictors of the rows first, first + 1, ... in draw s: offsets,
   /// group effects and all. Called from several threads.
   std::function<void(Index first, MatrixRef eta)> predictor;
-  Matrix own;          ///< the family's own coordinates, a column per draw
+  Matrix own;          ///< the family's own values, a column per draw
   Vector log_weights;  ///< as for psis_loo
   std::uint64_t seed = 1;
+  /// Of unordered classes 0, 1, ..., instead of a predictor: fills column s * classes + k with the
+  /// probabilities of class k in draw s.
+  Index classes = 0;
+  std::function<void(Index first, MatrixRef probabilities)> probabilities;
+  /// Factors of the rows' log likelihoods in the fit; null: 1 each. Leaving a row out leaves out all that it
+  /// counts for.
+  const double* row_weights = nullptr;
 
   Index draws() const { return own.cols(); }
+  Distribution distribution() const { return family ? family->distribution() : Distribution::categorical; }
+  /// Whether responses are whole numbers.
+  bool discrete() const { return !family || family->discrete(); }
+  /// Of the rows first, ..., first + count - 1.
+  std::unique_ptr<const RowDistributions> distributions(Index first, Index count) const;
 };
 
-/// Share of rows inside central predictive intervals, each row's from the data without it. Discrete responses
-/// count by the probability that lies inside.
+/// Share of rows inside central predictive intervals, each row's from the data without it, by the rows'
+/// weights. Discrete responses count by the probability that lies inside; classes have the order of their
+/// numbers.
 struct Coverage {
   double inside50 = 0;
   double inside90 = 0;

@@ -8,6 +8,7 @@
 // everything else is drawn given these.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,15 +55,25 @@ struct SmoothPrior {
   double sd_scale = 1;
 };
 
+/// Coefficients that a horseshoe shrinks: normal around 0 with sds tau lambda_j, lambda_j ~ half-Cauchy(0,
+/// 1), tau ~ half-Cauchy(0, global_scale); with a slab, 1 / sd_j^2 = 1 / (tau lambda_j)^2 + 1 / c^2 and c^2 ~
+/// inverse gamma(nu / 2, nu slab_scale^2 / 2), nu = 4 (Piironen & Vehtari 2017).
+struct ShrinkagePrior {
+  Index first = 0, count = 0;  ///< columns of the design
+  double global_scale = 1;
+  std::optional<double> slab_scale;
+};
+
 struct MixedPriors {
   Vector location;            ///< of each coefficient
   Vector scale;               ///< of each coefficient
   Vector degrees_of_freedom;  ///< of each coefficient: Student-t; infinite, or an empty vector: normal
   /// Of the sds, half-Student-t with 3 degrees of freedom: a scale for each effect of each term.
   std::vector<Vector> sd_scale;
-  std::vector<SmoothPrior> smooths;  ///< then location and scale of their coefficients do not count
-  double lkj = 1;                    ///< the correlations of a term have the LKJ prior with this shape
-  double sigma_rate = 1;             ///< of a gaussian response: sigma ~ exponential(rate)
+  std::vector<SmoothPrior> smooths;        ///< then location and scale of their coefficients do not count
+  std::vector<ShrinkagePrior> horseshoes;  ///< the same holds for these
+  double lkj = 1;                          ///< the correlations of a term have the LKJ prior with this shape
+  double sigma_rate = 1;                   ///< of a gaussian response: sigma ~ exponential(rate)
 };
 
 /// How the group effects were integrated out.
@@ -113,6 +124,13 @@ class MixedModel {
 /// together, UsageError if the priors do not.
 std::unique_ptr<const MixedModel> make_mixed(MixedData data, MixedPriors priors,
                                              std::shared_ptr<const ResponseFamily> family = nullptr);
+
+/// Responses 0, 1, ... of unordered classes, P(y = k) proportional to exp(eta_k), eta_0 = 0. Each other class
+/// has coefficients and group effects of its own, with sds of their own, under the same priors: names and
+/// terms of the result are those of the first of these classes, then of the next, and begin with the class,
+/// "b: x1". There must be one group term, with few effects of all classes together; others are a UsageError.
+std::unique_ptr<const MixedModel> make_mixed_categorical(MixedData data, const MixedPriors& priors,
+                                                         const std::vector<std::string>& classes);
 
 /// The posterior of the parameters that are left, as the Gaussian with its mean and covariance: the mode, the
 /// curvature there, and importance weights of some hundred draws around it, which is what expensive

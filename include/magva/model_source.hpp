@@ -101,6 +101,7 @@ struct ModelRows {
   Vector trials = {};  ///< empty: 1 each
   Vector status = {};  ///< of survival; empty: every event was seen
   std::vector<formula::EncodedGroup> groups = {};
+  Vector weights = {};  ///< of the rows of a fit; empty: every row counts once
 };
 
 /// What fit.json says about the data.

@@ -61,7 +61,7 @@ RowPredictions predict_rows(const source::ModelSpec& spec, const NewRows& rows, 
                             Index draws = 1000, std::uint64_t seed = 1);
 
 /// What the checks of a fit look at (check.hpp): its own rows, at draws from its posterior. Unset if the
-/// source has kept no rows, or the model is none with one linear predictor.
+/// source has kept no rows, or the model is a P-spline.
 std::optional<CheckInput> check_input(const source::ModelSource& source, const Gaussian& posterior,
                                       Index draws = 1000, std::uint64_t seed = 1);
 

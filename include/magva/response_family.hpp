@@ -24,8 +24,8 @@ enum class Distribution {
   gamma,              ///< mean exp(eta), variance mean^2 / shape
   weibull,            ///< scale exp(eta): log y = eta + log(E) / shape with E ~ exponential(1)
   exponential,        ///< mean exp(eta): Weibull with shape 1
-  ordered,            ///< cumulative logit: a model of its own, see OrderedRegression
-  categorical,        ///< softmax: a model of its own, see CategoricalRegression
+  ordered,            ///< cumulative logit, with cut points
+  categorical,        ///< softmax: several linear predictors, see class_regression.hpp
 };
 
 enum class Link { identity, log, logit, probit, cloglog };
@@ -56,11 +56,11 @@ struct ResponseRows {
   }
 };
 
-/// At most so many parameters of its own has a family.
+/// On so many of its own values, at most, does a family make the density of one row depend.
 inline constexpr std::size_t kMostOwnParameters = 2;
 
 /// log p(y | eta, own) but for the constant c(y), and its derivatives. `own` are the logarithms of the
-/// family's own parameters.
+/// family's own parameters, or the cut points of an ordered response.
 struct PointDerivatives {
   double value = 0;
   double by_eta = 0;
@@ -93,13 +93,15 @@ class ResponseFamily {
   Distribution distribution() const { return family_; }
   Link link() const { return link_; }
   const std::vector<OwnParameter>& own() const { return own_; }
-  Index own_count() const { return static_cast<Index>(own_.size()); }
+  virtual Index own_count() const { return static_cast<Index>(own_.size()); }
+  /// The own value that the k-th of a row's PointDerivatives is by; negative: none.
+  virtual Index own_of_row(double /*response*/, Index k) const { return k < own_count() ? k : -1; }
 
   /// One sentence for the first row that the family cannot have produced; empty if all can be.
-  std::vector<std::string> validate(const ResponseRows& rows) const;
+  virtual std::vector<std::string> validate(const ResponseRows& rows) const;
   /// A linear predictor and own coordinates to start a search from. Empty weights: every row counts once.
   virtual double eta_start(const ResponseRows& rows, ConstVectorRef weights) const = 0;
-  Vector own_start(const ResponseRows& rows, ConstVectorRef weights) const;
+  virtual Vector own_start(const ResponseRows& rows, ConstVectorRef weights) const;
   /// Whether log p is concave in eta and the own coordinates together.
   virtual bool log_concave() const = 0;
 
@@ -147,8 +149,12 @@ class ResponseFamily {
   std::vector<OwnParameter> own_;
 };
 
-/// Throws UsageError if the family has not such a link or such own parameters, or has more than one linear
-/// predictor (ordered, categorical).
+/// Responses 0, 1, ..., classes - 1 with P(y <= k) = 1 / (1 + exp(eta - c_(k+1))). Its own values are the
+/// increasing cut points c, and own() is empty. Throws UsageError with fewer than 2 classes.
+std::shared_ptr<const ResponseFamily> make_ordered_family(Index classes);
+
+/// Throws UsageError if the family has not such a link or such own parameters, or is one of those with
+/// classes (ordered, categorical).
 std::shared_ptr<const ResponseFamily> make_response_family(Distribution family, Link link,
                                                            std::vector<OwnParameter> own);
 

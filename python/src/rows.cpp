@@ -55,9 +55,7 @@ nb::dict predict(const Fit& fit, const TableBuilder& builder, bool drop_missing,
 /// The checks of a fit that has its data; Python's lock is not needed.
 results::StoredCheck check(const Fit& fit, Index draws, std::uint64_t seed) {
   const auto input = prediction::check_input(fit.source(), fit.posterior(), draws, seed);
-  if (!input)
-    throw UsageError(
-        "leave-one-out cross-validation needs a regression with one linear predictor and its data");
+  if (!input) throw UsageError("leave-one-out cross-validation needs a regression with its data");
   Workers workers(1);
   return results::stored_check(*input, check_fit(*input, workers), fit.source().spec->response_name());
 }
@@ -104,25 +102,17 @@ struct RowDraws {
 RowDraws draw_rows(const CheckInput& input) {
   const Index n = input.rows.rows;
   const Index draws = input.draws();
-  Matrix eta(n, draws);
-  input.predictor(0, eta);
-  Vector constants(n);
-  input.family->constants(input.rows, constants.data());
+  const auto rows = input.distributions(0, n);
   std::mt19937_64 generator(input.seed);
-  RowDraws out{RowMatrix(draws, n), RowMatrix(draws, n)};
-  for (Index s = 0; s < draws; ++s) {
-    const double* own = input.own.col(s).data();
-    input.family->log_density(input.rows, eta.col(s).data(), own, out.log_likelihood.row(s).data());
-    out.log_likelihood.row(s) += constants.transpose();
-    for (Index i = 0; i < n; ++i)
-      out.simulated(s, i) =
-          input.family->simulate(eta(i, s), own, input.rows.trials ? input.rows.trials[i] : 1, generator);
-  }
+  RowDraws out{rows->log_likelihoods().transpose(), RowMatrix(draws, n)};
+  for (Index i = 0; input.row_weights && i < n; ++i) out.log_likelihood.col(i) *= input.row_weights[i];
+  for (Index s = 0; s < draws; ++s)
+    for (Index i = 0; i < n; ++i) out.simulated(s, i) = rows->simulate(i, s, generator);
   return out;
 }
 
 /// The responses of the fit's own rows, their log likelihoods, and responses that the model simulates. Null
-/// if the fit has not its rows; the responses alone if the model has several linear predictors.
+/// if the fit has not its rows; the responses alone if the model cannot be checked.
 std::optional<nb::dict> observations(const Fit& fit, Index draws, std::uint64_t seed) {
   const source::ModelSource& source = fit.source();
   if (!source.rows || !source.spec || source.rows->response.size() == 0) return std::nullopt;

@@ -18,9 +18,10 @@ constexpr Index kReplicates = 40;      // data sets of the histogram
 constexpr Index kMostBins = 30;
 
 void check_input(const CheckInput& input) {
-  if (!input.family || !input.predictor) throw UsageError("a check needs a response family and predictors");
+  if (input.family ? !input.predictor : !input.probabilities)
+    throw UsageError("a check needs a response family and predictors, or the probabilities of classes");
   if (input.rows.rows == 0 || input.draws() < 2) throw UsageError("a check needs rows and at least 2 draws");
-  if (input.own.rows() != input.family->own_count())
+  if (input.family && input.own.rows() != input.family->own_count())
     throw UsageError(fmt::format("the family {} has {} parameters of its own, but the draws have {}",
                                  to_string(input.family->distribution()), input.family->own_count(),
                                  input.own.rows()));
@@ -44,17 +45,16 @@ class ChunkCheck {
         log_weights_(log_weights),
         first_(chunk * kRowsOfChunk),
         rows_(input.rows.from(first_, std::min(kRowsOfChunk, input.rows.rows - first_))),
-        eta_(rows_.rows, input.draws()),
-        generator_(input.seed + static_cast<std::uint64_t>(chunk) * 0x9e3779b97f4a7c15ULL) {
-    input.predictor(first_, eta_);
-  }
+        at_(input.distributions(first_, rows_.rows)),
+        generator_(input.seed + static_cast<std::uint64_t>(chunk) * 0x9e3779b97f4a7c15ULL) {}
 
   void fill_rows(FitCheck& out, VectorRef p_loo) {
-    const Matrix log_likelihood = log_likelihoods();
+    const Matrix log_likelihood = at_->log_likelihoods();
     for (Index i = 0; i < rows_.rows; ++i) {
-      const detail::LooRow loo =
-          detail::loo_row(log_likelihood.row(i).transpose(), input_.log_weights, log_weights_);
       const Index row = first_ + i;
+      const double weight = input_.row_weights ? input_.row_weights[row] : 1.0;
+      const detail::LooRow loo =
+          detail::loo_row(weight * log_likelihood.row(i).transpose(), input_.log_weights, log_weights_);
       out.loo.elpd_rows(row) = loo.elpd;
       out.loo.khat_rows(row) = loo.khat;
       p_loo(row) = loo.p_loo;
@@ -67,8 +67,7 @@ class ChunkCheck {
   void simulate(MatrixRef replicates) {
     for (Index r = 0; r < replicates.cols(); ++r) {
       const Index s = r * input_.draws() / replicates.cols();
-      for (Index i = 0; i < rows_.rows; ++i)
-        replicates(first_ + i, r) = input_.family->simulate(eta_(i, s), own(s), trials_of(i), generator_);
+      for (Index i = 0; i < rows_.rows; ++i) replicates(first_ + i, r) = at_->simulate(i, s, generator_);
     }
   }
 
@@ -77,11 +76,10 @@ class ChunkCheck {
     Pearson out{Vector::Zero(draws), Vector::Zero(draws), 0};
     for (Index s = 0; s < draws; ++s)
       for (Index i = 0; i < rows_.rows; ++i) {
-        const double trials = trials_of(i);
-        const double mean = input_.family->mean(eta_(i, s), own(s), trials);
-        const double variance = input_.family->variance(eta_(i, s), own(s), trials);
+        const double mean = at_->mean(i, s);
+        const double variance = at_->variance(i, s);
         if (!(variance > 0 && std::isfinite(variance))) continue;
-        const double simulated = input_.family->simulate(eta_(i, s), own(s), trials, generator_);
+        const double simulated = at_->simulate(i, s, generator_);
         out.data(s) += std::pow(rows_.response[i] - mean, 2) / variance;
         out.simulated(s) += std::pow(simulated - mean, 2) / variance;
         if (simulated == 0) out.zeros += 1 / static_cast<double>(draws);
@@ -90,19 +88,6 @@ class ChunkCheck {
   }
 
  private:
-  const double* own(Index s) const { return input_.own.col(s).data(); }
-  double trials_of(Index i) const { return rows_.trials ? rows_.trials[i] : 1.0; }
-
-  Matrix log_likelihoods() const {
-    Matrix out(rows_.rows, input_.draws());
-    Vector constants(rows_.rows);
-    input_.family->constants(rows_, constants.data());
-    for (Index s = 0; s < input_.draws(); ++s)
-      input_.family->log_density(rows_, eta_.col(s).data(), own(s), out.col(s).data());
-    out.colwise() += constants;
-    return out;
-  }
-
   /// P(Y < y) + U P(Y = y): uniform for any distribution. A censored row is anywhere above its time.
   double probability_below(Index i, ConstVectorRef log_weights) {
     const double y = rows_.response[i];
@@ -112,12 +97,12 @@ class ChunkCheck {
     for (Index s = 0; s < input_.draws(); ++s) {
       const double w = std::exp(log_weights(s));
       if (w == 0) continue;
-      at_most += w * input_.family->cdf(y, eta_(i, s), own(s), trials_of(i));
-      if (input_.family->discrete()) below += w * input_.family->cdf(y - 1, eta_(i, s), own(s), trials_of(i));
+      at_most += w * at_->cdf(i, s, y);
+      if (input_.discrete()) below += w * at_->cdf(i, s, y - 1);
     }
     const double u = std::uniform_real_distribution<double>()(generator_);
     if (censored) return at_most + u * (1 - at_most);
-    return input_.family->discrete() ? below + u * (at_most - below) : at_most;
+    return input_.discrete() ? below + u * (at_most - below) : at_most;
   }
 
   void fill_moments(Index i, double& mean, double& sd) const {
@@ -126,10 +111,10 @@ class ChunkCheck {
     double within = 0;
     for (Index s = 0; s < input_.draws(); ++s) {
       const double w = std::exp(log_weights_(s));
-      const double m = input_.family->mean(eta_(i, s), own(s), trials_of(i));
+      const double m = at_->mean(i, s);
       first += w * m;
       second += w * m * m;
-      within += w * input_.family->variance(eta_(i, s), own(s), trials_of(i));
+      within += w * at_->variance(i, s);
     }
     mean = first;
     sd = std::sqrt(std::max(0.0, second - first * first) + within);
@@ -139,7 +124,7 @@ class ChunkCheck {
   const Vector log_weights_;
   Index first_;
   ResponseRows rows_;
-  Matrix eta_;
+  std::unique_ptr<const RowDistributions> at_;
   std::mt19937_64 generator_;
 };
 
@@ -148,7 +133,7 @@ Vector bin_edges(const CheckInput& input) {
   const Eigen::Map<const Vector> y(input.rows.response, input.rows.rows);
   const double low = y.minCoeff();
   const double high = y.maxCoeff();
-  if (input.family->discrete()) {
+  if (input.discrete()) {
     const double width = std::ceil((high - low + 1) / static_cast<double>(kMostBins));
     const auto bins = static_cast<Index>(std::ceil((high - low + 1) / width));
     return Vector::LinSpaced(bins + 1, low - .5, low - .5 + width * static_cast<double>(bins));
@@ -189,17 +174,20 @@ PredictiveHistogram histogram_of(const CheckInput& input, ConstMatrixRef replica
   return out;
 }
 
-Coverage coverage_of(ConstVectorRef pit) {
-  const auto n = static_cast<double>(pit.size());
+Coverage coverage_of(const CheckInput& input, ConstVectorRef pit) {
+  const Vector weights = input.row_weights ? Vector(Eigen::Map<const Vector>(input.row_weights, pit.size()))
+                                           : Vector(Vector::Ones(pit.size()));
+  const double total = weights.sum();
+  const double n = total * total / weights.squaredNorm();  // rows of equal weight that are worth as much
   const auto inside = [&](double tail) {
-    return static_cast<double>((pit.array() >= tail && pit.array() <= 1 - tail).count()) / n;
+    return weights.dot((pit.array() >= tail && pit.array() <= 1 - tail).cast<double>().matrix()) / total;
   };
   return {inside(.25), inside(.05), std::sqrt(.25 / n), std::sqrt(.09 / n)};
 }
 
 /// Whether the variance is free to differ from what the mean implies.
 bool has_dispersion(const CheckInput& input) {
-  const Distribution family = input.family->distribution();
+  const Distribution family = input.distribution();
   if (input.rows.status) return false;
   if (family == Distribution::binomial)
     return std::any_of(input.rows.trials, input.rows.trials + (input.rows.trials ? input.rows.rows : 0),
@@ -256,7 +244,7 @@ Dispersion dispersion_of(const CheckInput& input, const std::vector<Pearson>& ch
   out.zeros_observed =
       static_cast<double>(std::count(input.rows.response, input.rows.response + input.rows.rows, 0.0)) / n;
   out.zeros_predicted = sum.zeros / n;
-  out.advice = dispersion_advice(input.family->distribution(), out);
+  out.advice = dispersion_advice(input.distribution(), out);
   return out;
 }
 
@@ -280,7 +268,7 @@ FitCheck check_fit(const CheckInput& input, Workers& workers) {
     if (dispersion) pearson[static_cast<std::size_t>(chunk)] = check.pearson();
   });
   detail::summarise_loo(p_loo, input.draws(), out.loo);
-  out.coverage = coverage_of(out.pit);
+  out.coverage = coverage_of(input, out.pit);
   out.histogram = histogram_of(input, replicates);
   if (dispersion) out.dispersion = dispersion_of(input, pearson);
   return out;

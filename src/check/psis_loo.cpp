@@ -26,6 +26,7 @@ LooRow loo_row(ConstVectorRef log_likelihood, ConstVectorRef raw_log_weights, Co
   if (!log_likelihood.allFinite())  // a response that some draw calls impossible
     return {-std::numeric_limits<double>::infinity(), 0, std::numeric_limits<double>::infinity(),
             log_weights};
+  if (log_likelihood.isZero(0)) return {0, 0, 0, log_weights};  // a row of weight 0
   const bool weighted = raw_log_weights.size() > 0;
   const SmoothedWeights without =
       smooth_weights(weighted ? Vector(raw_log_weights - log_likelihood) : Vector(-log_likelihood));

@@ -1,5 +1,6 @@
 #include "mixed/block_system.hpp"
 
+#include <Eigen/LU>
 #include <algorithm>
 
 namespace magva::mixed {

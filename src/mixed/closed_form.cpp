@@ -34,9 +34,11 @@ struct Conditional {
 class ClosedForm final : public MixedModel, private Model {
  public:
   explicit ClosedForm(Problem problem)
-      : problem_(std::move(problem)), hyper_(problem_), system_(problem_), pool_(system_.cholesky()) {
-    for (Index j = 0; j < problem_.coefficients(); ++j)
-      if (problem_.student(j)) student_.push_back(j);
+      : problem_(std::move(problem)),
+        hyper_(problem_),
+        student_(problem_),
+        system_(problem_),
+        pool_(system_.cholesky()) {
     summarise_rows();
   }
 
@@ -71,7 +73,7 @@ class ClosedForm final : public MixedModel, private Model {
     return draw(theta, seed, workers).population;
   }
 
-  Index dimension() const override { return hyper_.size() + static_cast<Index>(student_.size()); }
+  Index dimension() const override { return hyper_.size() + student_.size(); }
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                 Evaluation& evaluation) const override {
     evaluation.workers.run(theta.cols(), [&](Index s) {
@@ -86,8 +88,7 @@ class ClosedForm final : public MixedModel, private Model {
   }
   std::string parameter_name(Index i) const override {
     if (i < hyper_.size()) return hyper_.coordinate_names()[static_cast<std::size_t>(i)];
-    const Index j = student_[static_cast<std::size_t>(i - hyper_.size())];
-    return fmt::format("log_lambda({})", coefficient_name(problem_, j));
+    return fmt::format("log_lambda({})", coefficient_name(problem_, student_.coefficient(i - hyper_.size())));
   }
 
  private:
@@ -97,15 +98,15 @@ class ClosedForm final : public MixedModel, private Model {
   double log_likelihood(ConstVectorRef theta, const Conditional& given) const;
   double log_density_at(ConstVectorRef theta, SystemMemory& memory) const;
   double evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const;
-  PositivePrior lambda_prior(Index j) const {
-    const double half = .5 * problem_.priors.degrees_of_freedom(j);
-    return PositivePrior::inverse_gamma(half, half);
+  double log_prior(ConstVectorRef theta, double* gradient) const {
+    return hyper_.log_prior(theta.data(), gradient) +
+           student_.log_prior(theta.data() + hyper_.size(), gradient + hyper_.size());
   }
 
   Problem problem_;
   HyperParameters hyper_;
+  StudentFactors student_;
   BlockSystem system_;
-  std::vector<Index> student_;  // coefficients with a Student-t prior
   BlockSystem::Gram gram_;
   Vector centre_;       // beta0, subtracted so that sums of squares keep their digits
   Vector moments_;      // F' W (y - offset - X beta0)
@@ -129,9 +130,9 @@ void ClosedForm::summarise_rows() {
         system_.transposed_times(weights.cwiseProduct(target)).segment(system_.coefficient(), p);
     const Vector precision = problem_.priors.scale.array().square().inverse() * 1e-6;
     centre_ = (gram_.x + Matrix(precision.asDiagonal())).ldlt().solve(xty);
-    // The prior sd of what bends a smooth term may come near to zero: then only 0 itself is near its prior.
+    // An unknown prior sd may come near to zero: then only 0 itself is near its prior.
     for (Index j = 0; j < p; ++j)
-      if (problem_.smooth(j) || !centre_.allFinite()) centre_(j) = 0;
+      if (problem_.unknown_sd(j) || !centre_.allFinite()) centre_(j) = 0;
     Vector shift = Vector::Zero(system_.size());
     shift.segment(system_.coefficient(), p) = centre_;
     target -= system_.times(shift);
@@ -173,10 +174,7 @@ double ClosedForm::log_density_at(ConstVectorRef theta, SystemMemory& memory) co
   Conditional given;
   if (!theta.allFinite() || !condition(theta, given, memory)) return std::numeric_limits<double>::quiet_NaN();
   Vector unused(theta.size());
-  double value = hyper_.log_prior(theta.data(), unused.data()) + log_likelihood(theta, given);
-  for (std::size_t k = 0; k < student_.size(); ++k)
-    value += lambda_prior(student_[k]).at(theta(hyper_.size() + static_cast<Index>(k))).value;
-  return value;
+  return log_prior(theta, unused.data()) + log_likelihood(theta, given);
 }
 
 double ClosedForm::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const {
@@ -184,7 +182,7 @@ double ClosedForm::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemM
   if (!theta.allFinite() || !condition(theta, given, memory)) return std::numeric_limits<double>::quiet_NaN();
   system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
   gradient.setZero();
-  double value = hyper_.log_prior(theta.data(), gradient.data()) + log_likelihood(theta, given);
+  const double value = log_prior(theta, gradient.data()) + log_likelihood(theta, given);
   const Vector from_prior = given.mean - given.prior_mean;
   const double residual = given.distance - from_prior.squaredNorm();
   gradient(0) +=
@@ -193,21 +191,12 @@ double ClosedForm::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemM
     hyper_.scale(k).add_gradient(theta.data() + hyper_.at(k),
                                  system_.second_moments(k, given.mean, memory.inverse),
                                  gradient.data() + hyper_.at(k));
-  if (student_.empty() && problem_.priors.smooths.empty()) return value;
-  const Vector variance = system_.coefficient_variances(memory.inverse);
-  for (std::size_t k = 0; k < problem_.priors.smooths.size(); ++k) {
-    const SmoothPrior& smooth = problem_.priors.smooths[k];
-    gradient(hyper_.smooth_at(k)) +=
-        from_prior.segment(system_.coefficient() + smooth.first, smooth.count).squaredNorm() +
-        variance.segment(smooth.first, smooth.count).sum() - static_cast<double>(smooth.count);
-  }
-  for (std::size_t k = 0; k < student_.size(); ++k) {
-    const Index j = student_[k], at = hyper_.size() + static_cast<Index>(k);
-    const LogScaleDensity prior = lambda_prior(j).at(theta(at));
-    const double distance = from_prior(system_.coefficient() + j);
-    value += prior.value;
-    gradient(at) += prior.first + .5 * (distance * distance + variance(j) - 1);
-  }
+  if (student_.size() + hyper_.sds().size() == 0) return value;
+  const Vector by_log_sd =
+      from_prior.segment(system_.coefficient(), problem_.coefficients()).array().square() +
+      system_.coefficient_variances(memory.inverse).array() - 1;
+  hyper_.sds().add_gradient(theta.data() + hyper_.sds_at(), by_log_sd, gradient.data() + hyper_.sds_at());
+  student_.add_gradient(by_log_sd, gradient.data() + hyper_.size());
   return value;
 }
 

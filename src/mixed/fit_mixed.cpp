@@ -224,9 +224,17 @@ MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior,
 MixedPosterior fit_mixed(const MixedModel& model, Index draws, const FitOptions& options,
                          const std::vector<Observer>& observers) {
   FitWithDraws fitted = fit_with_draws(model, draws, options, observers);
-  MixedResample sample =
-      fitted.draws ? std::move(*fitted.draws)
-                   : resample_mixed(model, fitted.fit.posterior, draws, options.seed, options.threads);
+  const FitResult& fit = fitted.fit;
+  if (fit.stopped == StopReason::kTimeLimit || fit.stopped == StopReason::kInterrupted) {
+    // Better draws would take longer than the fit was given.
+    MixedResample own{fit.posterior.draws(draws, options.seed), false, fit.khat};
+    std::string method =
+        model.describe() + "; draws of these are the Gaussian's own, since the fit was stopped early";
+    return {std::move(fitted.fit), std::move(own), std::move(method)};
+  }
+  MixedResample sample = fitted.draws
+                             ? std::move(*fitted.draws)
+                             : resample_mixed(model, fit.posterior, draws, options.seed, options.threads);
   std::string method = fmt::format(
       "{}; draws of these are {}", model.describe(),
       sample.resampled

@@ -1,6 +1,5 @@
 #pragma once
 // Integrals over the effects of groups whose rows have no other groups' effects in common.
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,13 +10,13 @@ namespace magva::mixed {
 
 /// The hyper-parameters at one theta.
 struct HyperValues {
-  const double* own;
+  Vector own;                  ///< the family's own values
   std::vector<Matrix> lambda;  ///< of each term
 };
 
 /// Derivatives of a sum of log integrals, as expectations given the data (Fisher's identity).
 struct IntegralSums {
-  std::array<double, kMostOwnParameters> by_own{};
+  Vector by_own;
   std::vector<Matrix> moments;  ///< of each term: sum over groups of E[v v'] - I for effects Lambda v
 };
 
@@ -36,7 +35,7 @@ class GroupIntegral {
   virtual std::string describe() const = 0;
 
   /// Sum of log integrals of the chunk's groups at linear predictors eta; `slopes` are its derivatives by
-  /// them.
+  /// them, in the same order: of the first predictor's rows, then of the next one's.
   virtual double integrate(const GroupChunk& chunk, const HyperValues& at, const double* eta, double* slopes,
                            IntegralSums& sums) const = 0;
   /// The same without derivatives.
@@ -47,7 +46,10 @@ class GroupIntegral {
                     std::uint32_t first, const std::vector<EffectColumns>& out) const = 0;
 };
 
-/// A single grouping factor with a few effects.
+/// With more effects of a group the points of a product rule are too many.
+inline constexpr Index kMostQuadratureEffects = 6;
+/// A single grouping factor with at most so many effects. With several linear predictors there is a term for
+/// each, all with the same groups.
 std::unique_ptr<const GroupIntegral> integrate_one_factor(Problem problem);
 inline constexpr std::size_t kMostNestedLevels = 4;
 /// Nested grouping factors, at most so many, each with an intercept alone.

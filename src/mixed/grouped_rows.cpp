@@ -23,8 +23,8 @@ template <class Visit>
 void for_each_part(const Problem& problem, const GroupChunk& chunk, Visit visit) {
   thread_local RowMatrix rows;
   for (Index first = 0; first < chunk.rows; first += kRowsPerChunk) {
-    rows.resize(std::min(kRowsPerChunk, chunk.rows - first), problem.coefficients());
-    read_rows(problem.data.design, chunk.first_row + first, rows);
+    rows.resize(std::min(kRowsPerChunk, chunk.rows - first), problem.columns());
+    read_rows(problem, chunk.first_row + first, rows);
     visit(first, rows);
   }
 }
@@ -34,12 +34,7 @@ void for_each_part(const Problem& problem, const GroupChunk& chunk, Visit visit)
 Problem reorder(Problem problem, const std::vector<Index>& order) {
   if (std::is_sorted(order.begin(), order.end())) return problem;
   MixedData& data = problem.data;
-  RowMatrix design(problem.rows(), problem.coefficients()), row(1, problem.coefficients());
-  for (std::size_t i = 0; i < order.size() && design.cols() > 0; ++i) {
-    read_rows(data.design, order[i], row);
-    design.row(static_cast<Index>(i)) = row;
-  }
-  data.design = Design::own(std::move(design));
+  problem.row_of_design = order;
   for (Vector* values : {&data.response, &data.trials, &data.status, &data.offset, &data.weights})
     *values = reordered(*values, order);
   for (GroupTerm& term : data.terms) {
@@ -53,32 +48,43 @@ Problem reorder(Problem problem, const std::vector<Index>& order) {
 
 namespace {
 
-/// Of the coefficients that bend smooth terms, N(0, sd^2), by them and by log sd.
-double smooth_log_prior(const Problem& problem, const HyperParameters& hyper, const double* theta,
-                        double* gradient) {
-  const Index p = problem.coefficients();
+/// Of the coefficients with unknown sds, N(0, sd^2), by them and by the coordinates of the sds.
+double unknown_sd_log_prior(const Problem& problem, const HyperParameters& hyper, const double* theta,
+                            double* gradient) {
+  if (hyper.sds().size() == 0) return 0;
+  const Index p = problem.coefficients(), at = p + hyper.sds_at();
+  Vector sds = Vector::Ones(p), by_log_sd = Vector::Zero(p);
+  hyper.sds().set(theta + at, sds);
   double sum = 0;
-  for (std::size_t k = 0; k < problem.priors.smooths.size(); ++k) {
-    const SmoothPrior& smooth = problem.priors.smooths[k];
-    const Index at = p + hyper.smooth_at(k);
-    const double precision = std::exp(-2 * theta[at]), count = static_cast<double>(smooth.count);
-    const Eigen::Map<const Vector> beta(theta + smooth.first, smooth.count);
-    const double distance = precision * beta.squaredNorm();
-    sum -= .5 * distance + count * (theta[at] + .5 * std::log(2 * std::numbers::pi));
-    Eigen::Map<Vector>(gradient + smooth.first, smooth.count) -= precision * beta;
-    gradient[at] += distance - count;
+  for (Index j = 0; j < p; ++j) {
+    if (!problem.unknown_sd(j)) continue;
+    const double t = theta[j] / sds(j);
+    sum -= .5 * t * t + std::log(sds(j)) + .5 * std::log(2 * std::numbers::pi);
+    gradient[j] -= t / sds(j);
+    by_log_sd(j) = t * t - 1;
   }
+  hyper.sds().add_gradient(theta + at, by_log_sd, gradient + at);
   return sum;
+}
+
+/// Linear predictors to start from: of all rows the same.
+Vector predictor_start(const Problem& problem) {
+  if (problem.family)
+    return Vector::Constant(1, problem.family->eta_start(problem.response(), problem.data.weights));
+  Vector shares = Vector::Constant(problem.predictors + 1, .5);
+  for (Index i = 0; i < problem.rows(); ++i)
+    shares(static_cast<Index>(problem.data.response(i))) += problem.weight(i);
+  return (shares.tail(problem.predictors) / shares(0)).array().log();
 }
 
 }  // namespace
 
-double coefficient_log_prior(const Problem& problem, const HyperParameters& hyper, const double* beta,
+double coefficient_log_prior(const Problem& problem, const HyperParameters& hyper, const double* theta,
                              double* gradient) {
-  double sum = smooth_log_prior(problem, hyper, beta, gradient);
+  double sum = unknown_sd_log_prior(problem, hyper, theta, gradient);
   for (Index j = 0; j < problem.coefficients(); ++j) {
-    if (problem.smooth(j)) continue;
-    const double scale = problem.priors.scale(j), t = (beta[j] - problem.priors.location(j)) / scale;
+    if (problem.unknown_sd(j)) continue;
+    const double scale = problem.priors.scale(j), t = (theta[j] - problem.priors.location(j)) / scale;
     if (!problem.student(j)) {
       sum -= .5 * t * t + std::log(scale) + .5 * std::log(2 * std::numbers::pi);
       gradient[j] -= t / scale;
@@ -95,23 +101,26 @@ double coefficient_log_prior(const Problem& problem, const HyperParameters& hype
 
 Vector coefficient_start(const Problem& problem) {
   Vector start = problem.priors.location;
-  if (problem.coefficients() == 0) return start;
-  RowMatrix row(1, problem.coefficients());
-  read_rows(problem.data.design, 0, row);
-  if (row(0, 0) == 1) start(0) = problem.family->eta_start(problem.response(), problem.data.weights);
+  if (problem.columns() == 0) return start;
+  RowMatrix row(1, problem.columns());
+  read_rows(problem, 0, row);
+  if (row(0, 0) != 1) return start;
+  const Vector eta = predictor_start(problem);
+  for (Index c = 0; c < problem.predictors; ++c) start(c * problem.columns()) = eta(c);
   return start;
 }
 
 Vector coefficient_units(const Problem& problem) {
-  Vector squares = Vector::Zero(problem.coefficients());
-  if (problem.coefficients() > 0)
+  Vector squares = Vector::Zero(problem.columns());
+  if (problem.columns() > 0)
     for_each_part(problem, {0, 0, 0, problem.rows()}, [&](Index /*first*/, const RowMatrix& rows) {
       squares += rows.colwise().squaredNorm().transpose();
     });
   const Vector spread = (squares / static_cast<double>(problem.rows())).cwiseSqrt();
   Vector units = problem.priors.scale;
   for (Index j = 0; j < units.size(); ++j)
-    if (spread(j) > 0) units(j) = std::min(units(j), 1 / spread(j));
+    if (const double of_column = spread(j % problem.columns()); of_column > 0)
+      units(j) = std::min(units(j), 1 / of_column);
   return units;
 }
 
@@ -136,23 +145,29 @@ std::vector<GroupChunk> make_chunks(const std::vector<Index>& ends) {
 
 void linear_predictor(const Problem& problem, const GroupChunk& chunk, const double* beta, double* eta) {
   for (Index i = 0; i < chunk.rows; ++i) eta[i] = problem.offset(chunk.first_row + i);
-  if (problem.coefficients() == 0) return;
-  const Eigen::Map<const Vector> b(beta, problem.coefficients());
+  for (Index c = 1; c < problem.predictors; ++c) std::copy_n(eta, chunk.rows, eta + c * chunk.rows);
+  if (problem.columns() == 0) return;
+  const Eigen::Map<const Matrix> b(beta, problem.columns(), problem.predictors);
+  Eigen::Map<Matrix> out(eta, chunk.rows, problem.predictors);
   for_each_part(problem, chunk, [&](Index first, const RowMatrix& rows) {
-    Eigen::Map<Vector>(eta + first, rows.rows()).noalias() += rows * b;
+    for (Index c = 0; c < problem.predictors; ++c)
+      out.col(c).segment(first, rows.rows()).noalias() += rows * b.col(c);
   });
 }
 
 void add_coefficient_gradient(const Problem& problem, const GroupChunk& chunk, const double* slopes,
                               double* gradient) {
-  if (problem.coefficients() == 0) return;
-  Eigen::Map<Vector> out(gradient, problem.coefficients());
+  if (problem.columns() == 0) return;
+  Eigen::Map<Matrix> out(gradient, problem.columns(), problem.predictors);
+  const Eigen::Map<const Matrix> by_eta(slopes, chunk.rows, problem.predictors);
   for_each_part(problem, chunk, [&](Index first, const RowMatrix& rows) {
-    out.noalias() += rows.transpose() * Eigen::Map<const Vector>(slopes + first, rows.rows());
+    for (Index c = 0; c < problem.predictors; ++c)
+      out.col(c).noalias() += rows.transpose() * by_eta.col(c).segment(first, rows.rows());
   });
 }
 
 double likelihood_constant(const Problem& problem) {
+  if (!problem.family) return 0;
   Vector constants(problem.rows());
   problem.family->constants(problem.response(), constants.data());
   double sum = 0;

@@ -9,11 +9,11 @@
 
 namespace magva::mixed {
 
-/// The problem with its rows in this order.
+/// The problem, in the order of its data, with its rows in this order; the design stays as it is.
 Problem reorder(Problem problem, const std::vector<Index>& order);
 
 /// log prior of the coefficients, normal or Student-t, whose derivatives are added to `gradient`. `theta` are
-/// the coefficients and then the hyper-parameters, among which are the sds of smooth terms.
+/// the coefficients and then the hyper-parameters, among which are unknown sds of coefficients.
 double coefficient_log_prior(const Problem& problem, const HyperParameters& hyper, const double* theta,
                              double* gradient);
 
@@ -34,9 +34,9 @@ struct GroupChunk {
 /// last row.
 std::vector<GroupChunk> make_chunks(const std::vector<Index>& ends);
 
-/// X beta + offset of a chunk's rows.
+/// X beta + offset of a chunk's rows: of the first linear predictor, then of the next.
 void linear_predictor(const Problem& problem, const GroupChunk& chunk, const double* beta, double* eta);
-/// gradient += X' slopes of a chunk's rows.
+/// gradient += X' slopes of a chunk's rows, whose slopes are in the same order.
 void add_coefficient_gradient(const Problem& problem, const GroupChunk& chunk, const double* slopes,
                               double* gradient);
 

@@ -26,11 +26,10 @@ class Laplace final : public MixedModel, private Model {
   explicit Laplace(Problem problem)
       : problem_(std::move(problem)),
         hyper_(problem_),
+        student_(problem_),
         system_(problem_),
         constant_(likelihood_constant(problem_)),
         pool_(system_.cholesky()) {
-    for (Index j = 0; j < problem_.coefficients(); ++j)
-      if (problem_.student(j)) student_.push_back(j);
     Vector centre = Vector::Zero(system_.size());
     if (problem_.coefficients() > 0)
       centre.segment(system_.coefficient(), problem_.coefficients()) = problem_.priors.location;
@@ -46,8 +45,10 @@ class Laplace final : public MixedModel, private Model {
   MixedMethod method() const override { return MixedMethod::laplace; }
   std::string describe() const override {
     return fmt::format(
-        "group effects and coefficients are integrated out by Laplace's method to second order, since groups "
-        "are crossed or have many effects, so that {} parameters are left",
+        "group effects and coefficients are integrated out by Laplace's method to second order, since {}, so "
+        "that {} parameters are left",
+        problem_.priors.horseshoes.empty() ? "groups are crossed, nested with slopes or have many effects"
+                                           : "coefficients have horseshoe priors",
         dimension());
   }
   std::vector<std::string> population_names() const override {
@@ -75,7 +76,7 @@ class Laplace final : public MixedModel, private Model {
     return draw(theta, seed, workers).population;
   }
 
-  Index dimension() const override { return hyper_.size() + static_cast<Index>(student_.size()); }
+  Index dimension() const override { return hyper_.size() + student_.size(); }
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                 Evaluation& evaluation) const override {
     evaluation.workers.run(theta.cols(), [&](Index s) {
@@ -90,21 +91,22 @@ class Laplace final : public MixedModel, private Model {
   }
   std::string parameter_name(Index i) const override {
     if (i < hyper_.size()) return hyper_.coordinate_names()[static_cast<std::size_t>(i)];
-    return fmt::format("log_lambda({})",
-                       coefficient_name(problem_, student_[static_cast<std::size_t>(i - hyper_.size())]));
+    return fmt::format("log_lambda({})", coefficient_name(problem_, student_.coefficient(i - hyper_.size())));
   }
 
  private:
   struct Inner {
     BlockSystem::Scales scales;
-    Vector v;       // the mode
-    Vector weight;  // W
-    std::vector<PointDerivatives> rows;
-    double value = 0;  // sum w log p - |v|^2 / 2
+    Vector own;                          // the family's own values
+    Vector v;                            // the mode
+    Vector weight;                       // W
+    Vector eta, slopes, curvatures;      // of the rows
+    std::vector<PointDerivatives> rows;  // at the mode
+    double value = 0;                    // sum w log p - |v|^2 / 2
     double log_determinant = 0;
   };
   BlockSystem::Scales scales_at(ConstVectorRef theta) const;
-  double objective(const double* own, const Vector& v, Inner& inner) const;
+  double objective(const Vector& v, Inner& inner) const;
   /// The mode and the factor of A there; false if there is none.
   bool find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory) const;
   double log_density_at(ConstVectorRef theta, SystemMemory& memory) const;
@@ -114,17 +116,19 @@ class Laplace final : public MixedModel, private Model {
     Vector shift;
   };
   MeanShift mean_shift(const Inner& inner, SystemMemory& memory) const;
-  double second_order(ConstVectorRef theta, const Inner& inner, SystemMemory& memory) const;
+  double second_order(const Inner& inner, SystemMemory& memory) const;
   double evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const;
-  PositivePrior lambda_prior(Index j) const {
-    const double half = .5 * problem_.priors.degrees_of_freedom(j);
-    return PositivePrior::inverse_gamma(half, half);
+  void add_own_gradient(ConstVectorRef theta, const Inner& inner, const MeanShift& shift,
+                        VectorRef gradient) const;
+  double log_prior(ConstVectorRef theta, double* gradient) const {
+    return hyper_.log_prior(theta.data(), gradient) +
+           student_.log_prior(theta.data() + hyper_.size(), gradient + hyper_.size());
   }
 
   Problem problem_;
   HyperParameters hyper_;
+  StudentFactors student_;
   BlockSystem system_;
-  std::vector<Index> student_;
   double constant_;
   Vector base_;        // linear predictor at v = 0
   Vector first_mode_;  // where searches begin
@@ -139,26 +143,27 @@ BlockSystem::Scales Laplace::scales_at(ConstVectorRef theta) const {
   return scales;
 }
 
-double Laplace::objective(const double* own, const Vector& v, Inner& inner) const {
+double Laplace::objective(const Vector& v, Inner& inner) const {
   Vector b = v;
   system_.scale(inner.scales, b);
-  const Vector eta = base_ + system_.times(b);
-  problem_.family->derivatives(problem_.response(), eta.data(), own, inner.rows.data());
+  inner.eta = base_ + system_.times(b);
+  Vector values(problem_.rows());
+  problem_.family->curvatures(problem_.response(), inner.eta.data(), inner.own.data(), values.data(),
+                              inner.slopes.data(), inner.curvatures.data());
   double sum = -.5 * v.squaredNorm();
-  for (Index i = 0; i < eta.size(); ++i)
-    sum += problem_.weight(i) * inner.rows[static_cast<std::size_t>(i)].value;
+  for (Index i = 0; i < values.size(); ++i) sum += problem_.weight(i) * values(i);
   return sum;
 }
 
 bool Laplace::find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory) const {
   inner.scales = scales_at(theta);
-  inner.rows.resize(static_cast<std::size_t>(problem_.rows()));
-  inner.weight.resize(problem_.rows());
+  inner.own = hyper_.own_values(theta.data());
+  for (Vector* values : {&inner.weight, &inner.slopes, &inner.curvatures}) values->resize(problem_.rows());
   inner.v = first_mode_;
-  Vector next = inner.v, step = Vector::Zero(next.size()), slopes(problem_.rows());
+  Vector next = inner.v, step = Vector::Zero(next.size());
   inner.value = -std::numeric_limits<double>::infinity();
   for (int k = 0; k < kMostInnerSteps; ++k) {
-    const double value = objective(theta.data(), next, inner);
+    const double value = objective(next, inner);
     if (!(value >= inner.value - 1e-10 * std::abs(inner.value))) {  // too far: go back half the way
       step *= .5;
       next = inner.v + step;
@@ -166,21 +171,25 @@ bool Laplace::find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory
     }
     inner.value = value;
     inner.v = next;
-    for (Index i = 0; i < slopes.size(); ++i) {
-      const PointDerivatives& row = inner.rows[static_cast<std::size_t>(i)];
-      slopes(i) = problem_.weight(i) * row.by_eta;
-      inner.weight(i) = problem_.weight(i) * std::max(0.0, -row.by_eta2);
+    for (Index i = 0; i < problem_.rows(); ++i) {
+      inner.slopes(i) *= problem_.weight(i);
+      inner.weight(i) = problem_.weight(i) * std::max(0.0, -inner.curvatures(i));
     }
     system_.assemble(system_.gram(inner.weight), inner.scales, memory.factor);
     if (!system_.cholesky().factorise(memory.factor, memory.stack)) return false;
-    step = system_.transposed_times(slopes);
+    step = system_.transposed_times(inner.slopes);
     system_.scale_transposed(inner.scales, step);
     step -= inner.v;
     system_.cholesky().solve_lower(memory.factor, step);
     const double length = step.squaredNorm();
     system_.cholesky().solve_upper(memory.factor, step);
     inner.log_determinant = system_.cholesky().log_determinant(memory.factor);
-    if (length < kInnerTolerance) return std::isfinite(inner.log_determinant);
+    if (length < kInnerTolerance) {
+      inner.rows.resize(static_cast<std::size_t>(problem_.rows()));
+      problem_.family->derivatives(problem_.response(), inner.eta.data(), inner.own.data(),
+                                   inner.rows.data());
+      return std::isfinite(inner.log_determinant);
+    }
     next = inner.v + step;
   }
   return false;
@@ -190,19 +199,16 @@ bool Laplace::find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory
 // l3, l4 of the rows' log densities and h_ij = f_i' B A^-1 B' f_j,
 //   sum l4_i h_ii^2 / 8 + sum l3_i l3_j h_ii h_ij h_jj / 8 + sum l3_i l3_j h_ij^3 / 12.
 // Of the last sum only rows that share a group count, with h_ij as if all other effects were known.
-double Laplace::second_order(ConstVectorRef theta, const Inner& inner, SystemMemory& memory) const {
+double Laplace::second_order(const Inner& inner, SystemMemory& memory) const {
   system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
   const Vector forms = system_.row_forms(inner.scales, memory.inverse);
   const Index n = forms.size();
-  Vector b = inner.v;
-  system_.scale(inner.scales, b);
-  const Vector eta = base_ + system_.times(b);
   constexpr double kStep = 1e-3;
   std::vector<PointDerivatives> above(static_cast<std::size_t>(n)), below(above);
-  problem_.family->derivatives(problem_.response(), Vector(eta.array() + kStep).data(), theta.data(),
-                               above.data());
-  problem_.family->derivatives(problem_.response(), Vector(eta.array() - kStep).data(), theta.data(),
-                               below.data());
+  problem_.family->derivatives(problem_.response(), Vector(inner.eta.array() + kStep).data(),
+                               inner.own.data(), above.data());
+  problem_.family->derivatives(problem_.response(), Vector(inner.eta.array() - kStep).data(),
+                               inner.own.data(), below.data());
   Vector third(n), t(n);
   double fourth = 0, cubes = 0;
   for (Index i = 0; i < n; ++i) {
@@ -224,11 +230,8 @@ double Laplace::log_density_at(ConstVectorRef theta, SystemMemory& memory) const
   Inner inner;
   if (!theta.allFinite() || !find_mode(theta, inner, memory)) return std::numeric_limits<double>::quiet_NaN();
   Vector unused(theta.size());
-  double value = constant_ + hyper_.log_prior(theta.data(), unused.data()) + inner.value -
-                 .5 * inner.log_determinant + second_order(theta, inner, memory);
-  for (std::size_t k = 0; k < student_.size(); ++k)
-    value += lambda_prior(student_[k]).at(theta(hyper_.size() + static_cast<Index>(k))).value;
-  return value;
+  return constant_ + log_prior(theta, unused.data()) + inner.value - .5 * inner.log_determinant +
+         second_order(inner, memory);
 }
 
 Laplace::MeanShift Laplace::mean_shift(const Inner& inner, SystemMemory& memory) const {
@@ -246,13 +249,33 @@ Laplace::MeanShift Laplace::mean_shift(const Inner& inner, SystemMemory& memory)
   return {forms, std::move(a)};
 }
 
+void Laplace::add_own_gradient(ConstVectorRef theta, const Inner& inner, const MeanShift& shift,
+                               VectorRef gradient) const {
+  if (hyper_.own_count() == 0) return;
+  Vector b = shift.shift;
+  system_.scale(inner.scales, b);
+  const Vector moved = system_.times(b);
+  Vector by_own = Vector::Zero(hyper_.own_count());
+  for (Index i = 0; i < moved.size(); ++i) {
+    const PointDerivatives& row = inner.rows[static_cast<std::size_t>(i)];
+    for (std::size_t k = 0; k < kMostOwnParameters; ++k) {
+      const Index at = problem_.family->own_of_row(problem_.data.response(i), static_cast<Index>(k));
+      if (at < 0) continue;
+      const double shape = row.by_eta2 < 0 ? .5 * shift.forms(i) * row.by_eta2_own[k] : 0.0;
+      by_own(at) += problem_.weight(i) * (row.by_own[k] + shape + moved(i) * row.by_eta_own[k]);
+    }
+  }
+  hyper_.add_own_gradient(theta.data(), by_own, gradient.data());
+}
+
 double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const {
   Inner inner;
   if (!theta.allFinite() || !find_mode(theta, inner, memory)) return std::numeric_limits<double>::quiet_NaN();
   gradient.setZero();
-  double value =
-      constant_ + hyper_.log_prior(theta.data(), gradient.data()) + inner.value - .5 * inner.log_determinant;
-  const auto [forms, a] = mean_shift(inner, memory);
+  const double value =
+      constant_ + log_prior(theta, gradient.data()) + inner.value - .5 * inner.log_determinant;
+  const MeanShift shift = mean_shift(inner, memory);
+  const Vector& a = shift.shift;
   for (std::size_t k = 0; k < hyper_.terms(); ++k) {
     Matrix moments = system_.second_moments(k, inner.v, memory.inverse);
     const Index q = moments.rows();
@@ -263,35 +286,13 @@ double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemo
     }
     hyper_.scale(k).add_gradient(theta.data() + hyper_.at(k), moments, gradient.data() + hyper_.at(k));
   }
-  if (hyper_.own_count() > 0) {
-    Vector b = a;
-    system_.scale(inner.scales, b);
-    const Vector moved = system_.times(b);
-    for (Index i = 0; i < forms.size(); ++i) {
-      const PointDerivatives& row = inner.rows[static_cast<std::size_t>(i)];
-      for (Index o = 0; o < hyper_.own_count(); ++o) {
-        const auto k = static_cast<std::size_t>(o);
-        const double shape = row.by_eta2 < 0 ? .5 * forms(i) * row.by_eta2_own[k] : 0.0;
-        gradient(o) += problem_.weight(i) * (row.by_own[k] + shape + moved(i) * row.by_eta_own[k]);
-      }
-    }
-  }
-  if (student_.empty() && problem_.priors.smooths.empty()) return value;
-  const Vector variance = system_.coefficient_variances(memory.inverse);
-  for (std::size_t k = 0; k < problem_.priors.smooths.size(); ++k) {
-    const SmoothPrior& smooth = problem_.priors.smooths[k];
-    const auto v = inner.v.segment(system_.coefficient() + smooth.first, smooth.count);
-    gradient(hyper_.smooth_at(k)) +=
-        v.squaredNorm() + 2 * v.dot(a.segment(system_.coefficient() + smooth.first, smooth.count)) +
-        variance.segment(smooth.first, smooth.count).sum() - static_cast<double>(smooth.count);
-  }
-  for (std::size_t k = 0; k < student_.size(); ++k) {
-    const Index j = student_[k], at = hyper_.size() + static_cast<Index>(k),
-                place = system_.coefficient() + j;
-    const LogScaleDensity prior = lambda_prior(j).at(theta(at));
-    value += prior.value;
-    gradient(at) += prior.first + .5 * (inner.v(place) * (inner.v(place) + 2 * a(place)) + variance(j) - 1);
-  }
+  add_own_gradient(theta, inner, shift, gradient);
+  if (student_.size() + hyper_.sds().size() == 0) return value;
+  const auto v = inner.v.segment(system_.coefficient(), problem_.coefficients()).array();
+  const auto moved = a.segment(system_.coefficient(), problem_.coefficients()).array();
+  const Vector by_log_sd = v * (v + 2 * moved) + system_.coefficient_variances(memory.inverse).array() - 1;
+  hyper_.sds().add_gradient(theta.data() + hyper_.sds_at(), by_log_sd, gradient.data() + hyper_.sds_at());
+  student_.add_gradient(by_log_sd, gradient.data() + hyper_.size());
   return value;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "magva/error.hpp"
+#include "models/cut_points.hpp"
 
 namespace magva::mixed {
 
@@ -13,7 +14,6 @@ namespace {
 
 // A search starts from sds of this share of their prior's scale.
 constexpr double kStartShare = .4;
-constexpr double kSmoothDegreesOfFreedom = 3;
 
 void check_length(const char* what, Index length, Index rows) {
   if (length != 0 && length != rows)
@@ -74,33 +74,51 @@ void check_smooths(const std::vector<SmoothPrior>& smooths, Index coefficients) 
   }
 }
 
+void check_horseshoes(const MixedPriors& priors, Index coefficients) {
+  Index end = 0;
+  MixedPriors smooths_alone;
+  smooths_alone.smooths = priors.smooths;
+  for (const ShrinkagePrior& horseshoe : priors.horseshoes) {
+    if (horseshoe.first < end || horseshoe.count < 1 || horseshoe.first + horseshoe.count > coefficients)
+      throw UsageError("the columns of a horseshoe prior are not columns of the design, one after the other");
+    for (const double scale : {horseshoe.global_scale, horseshoe.slab_scale.value_or(1)})
+      if (!(scale > 0) || !std::isfinite(scale))
+        throw UsageError("the scales of a horseshoe prior must be positive and finite");
+    end = horseshoe.first + horseshoe.count;
+    for (Index j = horseshoe.first; j < end; ++j)
+      if (has_unknown_sd(smooths_alone, j))
+        throw UsageError(
+            "a horseshoe prior cannot shrink what bends a smooth term, which has an sd of its own");
+  }
+}
+
+/// Row k of `rows` is filled with row[k] of the design, or with row first + k if there are no such numbers.
 struct RowReader {
   Index first;
+  const Index* row;
   RowMatrix& rows;
+
+  Index at(Index k) const { return row ? row[first + k] : first + k; }
   template <class Scalar>
   void operator()(const DenseRows<Scalar>& dense) const {
-    for (Index i = 0; i < rows.rows(); ++i)
-      for (Index j = 0; j < dense.cols; ++j)
-        rows(i, j) = static_cast<double>(dense.data[(first + i) * dense.stride + j]);
+    for (Index k = 0; k < rows.rows(); ++k) {
+      const Scalar* from = dense.data + at(k) * dense.stride;
+      for (Index j = 0; j < dense.cols; ++j) rows(k, j) = static_cast<double>(from[j]);
+    }
   }
   void operator()(const SparseRows& sparse) const {
     rows.setZero();
-    for (Index i = 0; i < rows.rows(); ++i)
-      for (std::int64_t k = sparse.starts[first + i]; k < sparse.starts[first + i + 1]; ++k)
-        rows(i, sparse.columns[k]) = sparse.values[k];
+    for (Index k = 0; k < rows.rows(); ++k)
+      for (std::int64_t e = sparse.starts[at(k)]; e < sparse.starts[at(k) + 1]; ++e)
+        rows(k, sparse.columns[e]) = sparse.values[e];
   }
 };
 
 }  // namespace
 
 bool Problem::student(Index j) const {
-  return priors.degrees_of_freedom.size() > 0 && std::isfinite(priors.degrees_of_freedom(j)) && !smooth(j);
-}
-
-bool Problem::smooth(Index j) const {
-  return std::any_of(priors.smooths.begin(), priors.smooths.end(), [j](const SmoothPrior& smooth) {
-    return j >= smooth.first && j < smooth.first + smooth.count;
-  });
+  return priors.degrees_of_freedom.size() > 0 && std::isfinite(priors.degrees_of_freedom(j)) &&
+         !unknown_sd(j);
 }
 
 ResponseRows Problem::response() const {
@@ -130,29 +148,66 @@ void check_problem(const Problem& problem) {
         fmt::format("there are {} names for {} coefficients", data.names.size(), problem.coefficients()));
   check_priors(problem.priors, problem.coefficients(), data.terms.size());
   check_smooths(problem.priors.smooths, problem.coefficients());
+  check_horseshoes(problem.priors, problem.coefficients());
+  if (!problem.family) return;
   const std::vector<std::string> faults = problem.family->validate(problem.response());
   if (!faults.empty()) throw DataError(faults.front());
 }
 
 void read_rows(const Design& design, Index first, RowMatrix& rows) {
-  std::visit(RowReader{first, rows}, design.storage());
+  std::visit(RowReader{first, nullptr, rows}, design.storage());
 }
 
-HyperParameters::HyperParameters(const Problem& problem) : own_(problem.family->own()) {
-  size_ = own_count();
+void read_rows(const Problem& problem, Index first, RowMatrix& rows) {
+  const Index* row = problem.row_of_design.empty() ? nullptr : problem.row_of_design.data();
+  std::visit(RowReader{first, row, rows}, problem.data.design.storage());
+}
+
+namespace {
+
+std::vector<std::string> all_coefficient_names(const Problem& problem) {
+  std::vector<std::string> names;
+  for (Index j = 0; j < problem.coefficients(); ++j) names.push_back(coefficient_name(problem, j));
+  return names;
+}
+
+}  // namespace
+
+HyperParameters::HyperParameters(const Problem& problem)
+    : sds_(problem.priors, all_coefficient_names(problem)) {
+  if (problem.family) {
+    own_ = problem.family->own();
+    own_count_ = problem.family->own_count();
+    if (problem.family->distribution() == Distribution::ordered)
+      cuts_ = std::make_shared<const detail::CutPoints>(own_count_, CutPointPrior{});
+  }
+  size_ = own_count_;
   for (std::size_t k = 0; k < problem.data.terms.size(); ++k) {
     scales_.emplace_back(problem.data.terms[k], problem.priors.sd_scale[k], problem.priors.lkj);
     begin_.push_back(size_);
     size_ += scales_.back().coordinates();
   }
-  for (const SmoothPrior& smooth : problem.priors.smooths)
-    smooths_.push_back({smooth.name, PositivePrior::half_student_t(kSmoothDegreesOfFreedom, smooth.sd_scale),
-                        std::log(kStartShare * smooth.sd_scale)});
-  size_ += static_cast<Index>(smooths_.size());
+  size_ += sds_.size();
+}
+
+Vector HyperParameters::own_values(const double* at) const {
+  Vector values(own_count_);
+  if (cuts_)
+    cuts_->at(at, values.data());
+  else
+    std::copy_n(at, own_count_, values.data());
+  return values;
+}
+
+void HyperParameters::add_own_gradient(const double* at, ConstVectorRef by_own, double* gradient) const {
+  if (cuts_)
+    cuts_->add_gradient(at, by_own.data(), gradient);
+  else
+    for (Index k = 0; k < own_count_; ++k) gradient[k] += by_own(k);
 }
 
 double HyperParameters::log_prior(const double* at, double* gradient) const {
-  double sum = 0;
+  double sum = cuts_ ? cuts_->add_log_prior(at, gradient) : 0;
   for (std::size_t k = 0; k < own_.size(); ++k) {
     const LogScaleDensity density = own_[k].prior.at(at[k]);
     sum += density.value;
@@ -160,61 +215,86 @@ double HyperParameters::log_prior(const double* at, double* gradient) const {
   }
   for (std::size_t k = 0; k < scales_.size(); ++k)
     sum += scales_[k].log_prior(at + begin_[k], gradient + begin_[k]);
-  for (std::size_t k = 0; k < smooths_.size(); ++k) {
-    const LogScaleDensity density = smooths_[k].prior.at(at[smooth_at(k)]);
-    sum += density.value;
-    gradient[smooth_at(k)] += density.first;
-  }
-  return sum;
+  return sum + sds_.log_prior(at + sds_at(), gradient + sds_at());
 }
 
 Vector HyperParameters::start(const Problem& problem) const {
   Vector start = Vector::Zero(size_);
-  if (!own_.empty())
-    start.head(own_count()) = problem.family->own_start(problem.response(), problem.data.weights);
+  if (own_count_ > 0) {
+    const Vector own = problem.family->own_start(problem.response(), problem.data.weights);
+    if (cuts_)
+      cuts_->coordinates_of(own.data(), start.data());
+    else
+      start.head(own_count_) = own;
+  }
   for (std::size_t k = 0; k < scales_.size(); ++k)
     start.segment(begin_[k], scales_[k].effects()) = (kStartShare * problem.priors.sd_scale[k]).array().log();
-  for (std::size_t k = 0; k < smooths_.size(); ++k) start(smooth_at(k)) = smooths_[k].start;
+  sds_.start(start.data() + sds_at());
   return start;
 }
 
 std::vector<std::string> HyperParameters::coordinate_names() const {
   std::vector<std::string> names;
+  for (Index k = 0; cuts_ && k < own_count_; ++k) names.push_back(cuts_->coordinate_name(k));
   for (const OwnParameter& own : own_) names.push_back("log_" + own.name);
   for (const EffectScale& scale : scales_)
     for (std::string& name : scale.coordinate_names()) names.push_back(std::move(name));
-  for (const SmoothSd& smooth : smooths_) names.push_back(fmt::format("log_sd({})", smooth.name));
+  for (const std::string& name : sds_.names()) names.push_back("log_" + name);
   return names;
 }
 
 std::vector<std::string> HyperParameters::quantity_names() const {
   std::vector<std::string> names;
+  for (Index k = 0; cuts_ && k < own_count_; ++k) names.push_back(detail::CutPoints::name(k));
   for (const OwnParameter& own : own_) names.push_back(own.name);
   for (const EffectScale& scale : scales_)
     for (std::string& name : scale.quantity_names()) names.push_back(std::move(name));
-  for (const SmoothSd& smooth : smooths_) names.push_back(fmt::format("sd({})", smooth.name));
+  for (std::string& name : sds_.names()) names.push_back(std::move(name));
   return names;
 }
 
 void HyperParameters::quantities(const double* at, double* out) const {
-  for (Index k = 0; k < own_count(); ++k) *out++ = std::exp(at[k]);
+  Eigen::Map<Vector> own(out, own_count_);
+  own = own_values(at);
+  if (!cuts_) own = own.array().exp();
+  out += own_count_;
   for (std::size_t k = 0; k < scales_.size(); ++k) {
     scales_[k].quantities(at + begin_[k], out);
     out += scales_[k].coordinates();
   }
-  for (std::size_t k = 0; k < smooths_.size(); ++k) *out++ = std::exp(at[smooth_at(k)]);
+  for (Index k = sds_at(); k < size_; ++k) *out++ = std::exp(at[k]);
 }
 
 Vector coefficient_sds(const Problem& problem, const HyperParameters& hyper, const double* at,
                        const double* log_lambda) {
   Vector sds = problem.priors.scale;
-  for (std::size_t k = 0; k < problem.priors.smooths.size(); ++k) {
-    const SmoothPrior& smooth = problem.priors.smooths[k];
-    sds.segment(smooth.first, smooth.count).setConstant(std::exp(at[hyper.smooth_at(k)]));
-  }
+  hyper.sds().set(at + hyper.sds_at(), sds);
   for (Index j = 0; j < sds.size(); ++j)
     if (problem.student(j)) sds(j) *= std::exp(.5 * *log_lambda++);
   return sds;
+}
+
+StudentFactors::StudentFactors(const Problem& problem) {
+  for (Index j = 0; j < problem.coefficients(); ++j) {
+    if (!problem.student(j)) continue;
+    const double half = .5 * problem.priors.degrees_of_freedom(j);
+    coefficient_.push_back(j);
+    prior_.push_back(PositivePrior::inverse_gamma(half, half));
+  }
+}
+
+double StudentFactors::log_prior(const double* at, double* gradient) const {
+  double sum = 0;
+  for (std::size_t k = 0; k < prior_.size(); ++k) {
+    const LogScaleDensity density = prior_[k].at(at[k]);
+    sum += density.value;
+    gradient[k] += density.first;
+  }
+  return sum;
+}
+
+void StudentFactors::add_gradient(ConstVectorRef by_log_sd, double* gradient) const {
+  for (std::size_t k = 0; k < coefficient_.size(); ++k) gradient[k] += .5 * by_log_sd(coefficient_[k]);
 }
 
 std::string coefficient_name(const Problem& problem, Index j) {

@@ -86,7 +86,7 @@ struct NestedMemory {
   std::vector<std::vector<OffsetTable>> tables;   // for gradients
   std::vector<std::vector<HermiteTable>> values;  // for values
   std::vector<PointDerivatives> rows;
-  Vector eta;
+  Vector eta, value, curvature;
 };
 
 class Nested final : public GroupIntegral {
@@ -230,13 +230,27 @@ Nested::Call Nested::begin(const GroupChunk& chunk, const HyperValues& at, const
 }
 
 Content Nested::rows_content(const NestedGroup& group, double offset, Call& call) const {
-  const Index count = group.end_row - group.first_row, here = group.first_row - call.chunk.first_row;
   NestedMemory& memory = call.memory;
-  memory.rows.resize(static_cast<std::size_t>(count));
+  const Index here = group.first_row - call.chunk.first_row, count = group.end_row - group.first_row;
   memory.eta = Eigen::Map<const Vector>(call.eta + here, count).array() + offset;
-  problem_->family->derivatives(problem_->response().from(group.first_row, count), memory.eta.data(),
-                                call.at.own, memory.rows.data());
+  const ResponseRows rows = problem_->response().from(group.first_row, count);
   Content out;
+  auto slopes = memory.slopes.back().segment(here, count);
+  if (problem_->family->own_count() == 0) {  // several rows at once
+    for (Vector* values : {&memory.value, &memory.curvature}) values->resize(count);
+    problem_->family->curvatures(rows, memory.eta.data(), call.at.own.data(), memory.value.data(),
+                                 slopes.data(), memory.curvature.data());
+    for (Index i = 0; i < count; ++i) {
+      const double w = problem_->weight(group.first_row + i);
+      slopes(i) *= w;
+      out.value += w * memory.value(i);
+      out.slope += slopes(i);
+      out.curvature += w * memory.curvature(i);
+    }
+    return out;
+  }
+  memory.rows.resize(static_cast<std::size_t>(count));
+  problem_->family->derivatives(rows, memory.eta.data(), call.at.own.data(), memory.rows.data());
   for (Index i = 0; i < count; ++i) {
     const PointDerivatives& row = memory.rows[static_cast<std::size_t>(i)];
     const double w = problem_->weight(group.first_row + i);
@@ -244,7 +258,7 @@ Content Nested::rows_content(const NestedGroup& group, double offset, Call& call
     out.slope += w * row.by_eta;
     out.curvature += w * row.by_eta2;
     for (std::size_t o = 0; o < kMostOwnParameters; ++o) out.by_own[o] += w * row.by_own[o];
-    memory.slopes.back()(here + i) = w * row.by_eta;
+    slopes(i) = w * row.by_eta;
   }
   return out;
 }
@@ -377,7 +391,7 @@ double Nested::integrate(const GroupChunk& chunk, const HyperValues& at, const d
   for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
     const Content part = integrate_group(0, g, 0.0, call);
     total += part.value;
-    for (std::size_t o = 0; o < kMostOwnParameters; ++o) sums.by_own[o] += part.by_own[o];
+    for (Index o = 0; o < sums.by_own.size(); ++o) sums.by_own(o) += part.by_own[static_cast<std::size_t>(o)];
     for (std::size_t level = 0; level < order_.size(); ++level)
       sums.moments[order_[level]](0, 0) += part.moments[level];
   }

@@ -5,10 +5,12 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/noise.hpp"
 #include "mixed/group_integral.hpp"
+#include "mixed/group_likelihood.hpp"
 #include "mixed/hermite.hpp"
 #include "mixed/methods.hpp"
 
@@ -16,24 +18,19 @@ namespace magva::mixed {
 
 namespace {
 
-/// Points along each axis for one, two and three effects.
-constexpr Index kPoints[] = {15, 9, 7};
+/// Points along each axis for one, two, three, ... effects.
+constexpr Index kPoints[] = {15, 9, 7, 5, 4, 3};
+static_assert(std::size(kPoints) == kMostQuadratureEffects);
 constexpr int kMostNewtonSteps = 30;
 /// A mode is near enough when a Newton step is shorter, in sds: the integrals do not depend on where it is
 /// exactly.
 constexpr double kModeTolerance = 1e-4;
+/// Of a draw: many for groups of few rows, whose effects are far from normal, fewer for groups of more rows.
 constexpr Index kProposals = 24;
+constexpr Index kFewestOfDraw = 6;
+constexpr Index kRowsOfManyProposals = 40;
 /// Proposals are wider than the Gaussian at the mode by this factor.
 constexpr double kWiden = 1.25;
-
-/// One group at one theta.
-struct Group {
-  ResponseRows rows;
-  const double* eta;
-  const double* weight;  // null: 1 each
-  const double* own;
-  Matrix a;  // a column for each row: Lambda' z
-};
 
 /// A Gaussian around the mode of the integrand.
 struct LocalGaussian {
@@ -52,6 +49,7 @@ class OneFactor final : public GroupIntegral {
       return term.group[static_cast<std::size_t>(a)] < term.group[static_cast<std::size_t>(b)];
     });
     problem_ = std::make_unique<const Problem>(reorder(std::move(problem), order));
+    likelihood_ = make_group_likelihood(*problem_);
     ends_.assign(static_cast<std::size_t>(group_term().level_count()), 0);
     for (const std::int32_t g : group_term().group) ++ends_[static_cast<std::size_t>(g)];
     std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
@@ -60,7 +58,9 @@ class OneFactor final : public GroupIntegral {
 
   const Problem& problem() const override { return *problem_; }
   const std::vector<Index>& ends() const override { return ends_; }
-  double evaluations_per_row() const override { return static_cast<double>(rule_.size() + 8); }
+  double evaluations_per_row() const override {
+    return static_cast<double>((rule_.size() + 8) * problem_->predictors);
+  }
   std::string describe() const override {
     return fmt::format(
         "the effects of each group of {} are integrated out by adaptive Gauss-Hermite quadrature with {} "
@@ -70,21 +70,15 @@ class OneFactor final : public GroupIntegral {
   double integrate(const GroupChunk& chunk, const HyperValues& at, const double* eta, double* slopes,
                    IntegralSums& sums) const override {
     double total = 0;
-    for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
-      const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)], here = begin - chunk.first_row;
-      if (begin == ends_[static_cast<std::size_t>(g)])
-        continue;  // a level without rows: v is N(0, I), and M is zero
-      total += integrate(group_at(g, at, eta + here), slopes + here, sums);
-    }
+    for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g)
+      if (has_rows(g))  // of a level without rows v is N(0, I), and M is zero
+        total += integrate(group_at(g, chunk, at, eta), slopes + (begin(g) - chunk.first_row), sums);
     return total;
   }
   double log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const override {
     double total = 0;
-    for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
-      const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)];
-      if (begin < ends_[static_cast<std::size_t>(g)])
-        total += log_integral(group_at(g, at, eta + (begin - chunk.first_row)));
-    }
+    for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g)
+      if (has_rows(g)) total += log_integral(group_at(g, chunk, at, eta));
     return total;
   }
   void draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
@@ -92,66 +86,48 @@ class OneFactor final : public GroupIntegral {
 
  private:
   const GroupTerm& group_term() const { return problem_->data.terms[0]; }
-  Index effects() const { return group_term().effect_count(); }
-  Group group_at(Index g, const HyperValues& at, const double* eta) const;
-  Vector log_integrands(const Group& group, const Matrix& v) const;
+  /// Of each linear predictor, and of all.
+  Index effects_each() const { return group_term().effect_count(); }
+  Index effects() const { return problem_->predictors * effects_each(); }
+  Index begin(Index g) const { return g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)]; }
+  bool has_rows(Index g) const { return begin(g) < ends_[static_cast<std::size_t>(g)]; }
+  Group group_at(Index g, const GroupChunk& chunk, const HyperValues& at, const double* eta) const;
+  /// log of the integrand at each column of v, up to the normal density's constant.
+  Vector log_integrands(const Group& group, const Matrix& v) const {
+    return likelihood_->values(group, v) - .5 * v.colwise().squaredNorm().transpose();
+  }
   double integrate(const Group& group, double* slopes, IntegralSums& sums) const;
   double log_integral(const Group& group) const;
   LocalGaussian find_mode(const Group& group) const;
+  /// Puts the effects Lambda v of a group where they belong.
+  void put_effects(Index g, const HyperValues& at, const Vector& v, const EffectColumns& out) const;
 
   std::unique_ptr<const Problem> problem_;
+  std::unique_ptr<const GroupLikelihood> likelihood_;
   std::vector<Index> ends_;
   HermiteRule rule_;
 };
 
-Group OneFactor::group_at(Index g, const HyperValues& at, const double* eta) const {
-  const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)];
-  const Index count = ends_[static_cast<std::size_t>(g)] - begin;
-  Group group{problem_->response().from(begin, count),
-              eta,
-              problem_->data.weights.size() > 0 ? problem_->data.weights.data() + begin : nullptr,
-              at.own,
-              {}};
-  if (group_term().z.cols() == 0)
-    group.a = Matrix::Constant(1, count, at.lambda[0](0, 0));
-  else
-    group.a = at.lambda[0].transpose() * group_term().z.middleRows(begin, count).transpose();
+Group OneFactor::group_at(Index g, const GroupChunk& chunk, const HyperValues& at, const double* eta) const {
+  const Index first = begin(g), count = ends_[static_cast<std::size_t>(g)] - first;
+  Group group{first, count, eta + (first - chunk.first_row), chunk.rows, at.own.data(), {}};
+  for (const Matrix& lambda : at.lambda) {
+    if (group_term().z.cols() == 0)
+      group.a.push_back(Matrix::Constant(1, count, lambda(0, 0)));
+    else
+      group.a.push_back(lambda.transpose() * group_term().z.middleRows(first, count).transpose());
+  }
   return group;
 }
 
-/// Linear predictors of the group's rows at each column of v.
-Matrix predictors(const Group& group, const Matrix& v) {
-  const Eigen::Map<const Vector> eta(group.eta, group.rows.rows);
-  return (group.a.transpose() * v).colwise() + eta;
-}
-
-// log of the integrand at each column of v, up to the normal density's constant.
-Vector OneFactor::log_integrands(const Group& group, const Matrix& v) const {
-  const Matrix eta = predictors(group, v);
-  Vector out = -.5 * v.colwise().squaredNorm();
-  for (Index k = 0; k < v.cols(); ++k)
-    out(k) += problem_->family->log_likelihood(group.rows, eta.col(k).data(), group.own, group.weight);
-  return out;
-}
-
 LocalGaussian OneFactor::find_mode(const Group& group) const {
-  const Index n = group.rows.rows, q = effects();
-  Vector v = Vector::Zero(q), next = v, eta(n), values(n), by_eta(n), by_eta2(n), gradient(q);
+  const Index q = effects();
+  Vector v = Vector::Zero(q), next = v, gradient(q), step = Vector::Zero(q);
   Matrix hessian(q, q);
   double best = -std::numeric_limits<double>::infinity();
   Eigen::LLT<Matrix> llt;
-  Vector step = Vector::Zero(q);
   for (int k = 0; k < kMostNewtonSteps; ++k) {
-    eta = Eigen::Map<const Vector>(group.eta, n) + group.a.transpose() * next;
-    problem_->family->curvatures(group.rows, eta.data(), group.own, values.data(), by_eta.data(),
-                                 by_eta2.data());
-    if (group.weight) {
-      const Eigen::Map<const Vector> weight(group.weight, n);
-      values.array() *= weight.array();
-      by_eta.array() *= weight.array();
-      by_eta2.array() *= weight.array();
-    }
-    const double value = values.sum() - .5 * next.squaredNorm();
+    const double value = likelihood_->curvature(group, next, gradient, hessian) - .5 * next.squaredNorm();
     if (!(value >= best - 1e-12 * std::abs(best))) {  // too far: go back half the way
       step *= .5;
       next = v + step;
@@ -159,9 +135,7 @@ LocalGaussian OneFactor::find_mode(const Group& group) const {
     }
     best = value;
     v = next;
-    gradient = group.a * by_eta - v;
-    // Where the density is not log-concave its curvature is left out: the Gaussian stays one.
-    hessian = -group.a * by_eta2.cwiseMin(0.0).asDiagonal() * group.a.transpose();
+    gradient -= v;
     hessian.diagonal().array() += 1;
     llt.compute(hessian);
     step = llt.solve(gradient);
@@ -174,27 +148,24 @@ LocalGaussian OneFactor::find_mode(const Group& group) const {
 }
 
 double OneFactor::integrate(const Group& group, double* slopes, IntegralSums& sums) const {
-  const Index n = group.rows.rows, q = effects();
-  const auto owns = static_cast<Index>(problem_->family->own_count());
   const LocalGaussian local = find_mode(group);
   const Matrix v = (local.factor * rule_.points).colwise() + local.mode;
-  const Matrix eta = predictors(group, v);
-  Matrix by_eta(n, rule_.size()), by_own(n * owns, rule_.size());
-  Vector log_terms(rule_.size()), value(n), weight(n);
-  for (Index i = 0; i < n; ++i) weight(i) = group.weight ? group.weight[i] : 1.0;
-  for (Index k = 0; k < rule_.size(); ++k) {
-    problem_->family->slopes(group.rows, eta.col(k).data(), group.own, value.data(), by_eta.col(k).data(),
-                             by_own.col(k).data());
-    log_terms(k) = rule_.log_weights(k) + value.dot(weight) - .5 * v.col(k).squaredNorm();
-  }
+  const GroupSlopes at = likelihood_->slopes(group, v);
+  const Vector log_terms = rule_.log_weights + at.value - .5 * v.colwise().squaredNorm().transpose();
   const double largest = log_terms.maxCoeff();
   Vector share = (log_terms.array() - largest).exp();
   const double sum = share.sum();
   share /= sum;
-  Eigen::Map<Vector>(slopes, n) = weight.cwiseProduct(by_eta * share);
-  for (Index o = 0; o < owns; ++o)
-    sums.by_own[static_cast<std::size_t>(o)] += weight.dot(by_own.middleRows(o * n, n) * share);
-  sums.moments[0] += v * share.asDiagonal() * v.transpose() - Matrix::Identity(q, q);
+  const Vector by_eta = at.by_eta * share;
+  for (Index c = 0; c < problem_->predictors; ++c)
+    Eigen::Map<Vector>(slopes + c * group.stride, group.rows) = by_eta.segment(c * group.rows, group.rows);
+  sums.by_own += at.by_own * share;
+  const Index q = effects_each();
+  for (Index c = 0; c < problem_->predictors; ++c) {
+    const auto part = v.middleRows(c * q, q);
+    sums.moments[static_cast<std::size_t>(c)] +=
+        part * share.asDiagonal() * part.transpose() - Matrix::Identity(q, q);
+  }
   return largest + std::log(sum) + local.log_volume;
 }
 
@@ -206,26 +177,31 @@ double OneFactor::log_integral(const Group& group) const {
   return largest + std::log((log_terms.array() - largest).exp().sum()) + local.log_volume;
 }
 
+void OneFactor::put_effects(Index g, const HyperValues& at, const Vector& v, const EffectColumns& out) const {
+  const Index q = effects_each();
+  for (std::size_t c = 0; c < at.lambda.size(); ++c)
+    Eigen::Map<Vector>(out[c] + g * q, q) = at.lambda[c] * v.segment(static_cast<Index>(c) * q, q);
+}
+
 void OneFactor::draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
                      std::uint32_t first, const std::vector<EffectColumns>& out) const {
   const Index q = effects();
-  Matrix noise(kProposals * q + 1, 1);
+  Matrix noise(kProposals * q + 1, 1);  // the last number is for the choice
   for (Index g = chunk.first_group; g < chunk.first_group + chunk.groups; ++g) {
-    const Index begin = g == 0 ? 0 : ends_[static_cast<std::size_t>(g - 1)];
-    const bool empty = begin == ends_[static_cast<std::size_t>(g)];
-    const Group group = group_at(g, at, eta + (begin - chunk.first_row));
-    const LocalGaussian local = empty ? LocalGaussian{} : find_mode(group);
+    const Group group = group_at(g, chunk, at, eta);
+    const LocalGaussian local = has_rows(g) ? find_mode(group) : LocalGaussian{};
+    const Index proposals = std::clamp(kProposals * kRowsOfManyProposals / std::max<Index>(1, group.rows),
+                                       kFewestOfDraw, kProposals);
     for (std::size_t s = 0; s < out.size(); ++s) {
       group_noise(seed, first + static_cast<std::uint32_t>(s), g, noise);
-      Eigen::Map<Vector> effects_out(out[s][0] + g * q, q);
-      if (empty) {
-        effects_out = at.lambda[0] * noise.col(0).head(q);
+      if (!has_rows(g)) {
+        put_effects(g, at, noise.col(0).head(q), out[s]);
         continue;
       }
-      const auto z = noise.col(0).head(kProposals * q).reshaped(q, kProposals);
+      const auto z = noise.col(0).head(proposals * q).reshaped(q, proposals);
       const Matrix v = (kWiden * local.factor * z).colwise() + local.mode;
       const Vector log_weights = log_integrands(group, v) + .5 * z.colwise().squaredNorm().transpose();
-      effects_out = at.lambda[0] * v.col(pick(log_weights, noise(kProposals * q, 0)));
+      put_effects(g, at, v.col(pick(log_weights, noise(kProposals * q, 0))), out[s]);
     }
   }
 }

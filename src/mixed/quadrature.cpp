@@ -68,7 +68,7 @@ class Quadrature final : public MixedModel, private Model {
   Index coefficients() const { return problem_.coefficients(); }
   HyperValues hyper_values(const double* theta) const {
     const double* at = theta + coefficients();
-    HyperValues values{at, {}};
+    HyperValues values{hyper_.own_values(at), {}};
     for (std::size_t k = 0; k < hyper_.terms(); ++k)
       values.lambda.push_back(hyper_.scale(k).lambda(at + hyper_.at(k)));
     return values;
@@ -86,18 +86,18 @@ class Quadrature final : public MixedModel, private Model {
 
 double Quadrature::evaluate_chunk(const GroupChunk& chunk, const double* theta, VectorRef gradient) const {
   const HyperValues at = hyper_values(theta);
-  IntegralSums sums;
+  IntegralSums sums{Vector::Zero(hyper_.own_count()), {}};
   for (const Matrix& lambda : at.lambda) sums.moments.push_back(Matrix::Zero(lambda.rows(), lambda.cols()));
-  Vector eta(chunk.rows), slopes(chunk.rows);
+  Vector eta(chunk.rows * problem_.predictors), slopes(eta.size());
   linear_predictor(problem_, chunk, theta, eta.data());
   const double value = integral_->integrate(chunk, at, eta.data(), slopes.data(), sums);
   gradient.setZero();
   add_coefficient_gradient(problem_, chunk, slopes.data(), gradient.data());
+  const double* hyper_theta = theta + coefficients();
   double* hyper_gradient = gradient.data() + coefficients();
-  for (Index k = 0; k < hyper_.own_count(); ++k)
-    hyper_gradient[k] += sums.by_own[static_cast<std::size_t>(k)];
+  hyper_.add_own_gradient(hyper_theta, sums.by_own, hyper_gradient);
   for (std::size_t k = 0; k < hyper_.terms(); ++k)
-    hyper_.scale(k).add_gradient(at.own + hyper_.at(k), sums.moments[k], hyper_gradient + hyper_.at(k));
+    hyper_.scale(k).add_gradient(hyper_theta + hyper_.at(k), sums.moments[k], hyper_gradient + hyper_.at(k));
   return value;
 }
 
@@ -129,7 +129,7 @@ Vector Quadrature::log_densities(ConstMatrixRef theta, Workers& workers) const {
   workers.run(chunks * theta.cols(), [&](Index task) {
     const Index s = task / chunks, c = task % chunks;
     const GroupChunk& chunk = chunks_[static_cast<std::size_t>(c)];
-    Vector eta(chunk.rows);
+    Vector eta(chunk.rows * problem_.predictors);
     linear_predictor(problem_, chunk, theta.col(s).data(), eta.data());
     value(c, s) = integral_->log_integral(chunk, hyper_values(theta.col(s).data()), eta.data());
   });
@@ -156,7 +156,7 @@ MixedDraws Quadrature::draw(ConstMatrixRef theta, std::uint64_t seed, Workers& w
     for (Index s = run.begin; s < run.end; ++s)
       for (Matrix& effects : out.effects)
         columns[static_cast<std::size_t>(s - run.begin)].push_back(effects.col(s).data());
-    Vector eta(chunk.rows);
+    Vector eta(chunk.rows * problem_.predictors);
     linear_predictor(problem_, chunk, theta.col(run.begin).data(), eta.data());
     integral_->draw(chunk, hyper_values(theta.col(run.begin).data()), eta.data(), seed,
                     static_cast<std::uint32_t>(run.begin), columns);

@@ -10,6 +10,8 @@ namespace magva::detail {
 
 /// So that a row's predictors fit on the stack.
 inline constexpr Index kMostClasses = 64;
+/// Throws UsageError if there are fewer than 2 classes or more than these.
+void require_classes(Index classes);
 
 /// Its own parameters have two forms: unconstrained coordinates, and `raw` values, which rows look at.
 class ClassLikelihood {
@@ -41,5 +43,9 @@ class ClassLikelihood {
  private:
   Index classes_;
 };
+
+std::shared_ptr<const ClassLikelihood> cumulative_logit_likelihood(Index classes,
+                                                                   const CutPointPrior& prior = {});
+std::shared_ptr<const ClassLikelihood> softmax_likelihood(Index classes);
 
 }  // namespace magva::detail

@@ -148,13 +148,15 @@ class PointwiseFamily : public ResponseFamily {
       });
     } else {
       const auto prepared = self().prepare(own);
-      const std::size_t owns = this->own().size();
+      const Index owns = this->own_count();
+      std::fill_n(by_own, owns * rows.rows, 0.0);
       for (Index i = 0; i < rows.rows; ++i) {
         const PointDerivatives point = self().template point<1>(row_of(rows, i), eta[i], prepared);
         value[i] = point.value;
         by_eta[i] = point.by_eta;
-        for (std::size_t k = 0; k < owns; ++k)
-          by_own[static_cast<Index>(k) * rows.rows + i] = point.by_own[k];
+        for (std::size_t k = 0; k < kMostOwnParameters; ++k)
+          if (const Index at = self().own_of_row(rows.response[i], static_cast<Index>(k)); at >= 0)
+            by_own[at * rows.rows + i] = point.by_own[k];
       }
     }
   }

@@ -196,7 +196,8 @@ Vector ResponseFamily::own_start(const ResponseRows& rows, ConstVectorRef weight
 
 bool ResponseFamily::discrete() const {
   return family_ == Distribution::bernoulli || family_ == Distribution::binomial ||
-         family_ == Distribution::poisson || family_ == Distribution::negative_binomial;
+         family_ == Distribution::poisson || family_ == Distribution::negative_binomial ||
+         family_ == Distribution::ordered;
 }
 
 std::shared_ptr<const ResponseFamily> make_response_family(Distribution family, Link link,
@@ -232,8 +233,8 @@ std::shared_ptr<const ResponseFamily> make_response_family(Distribution family, 
     case Distribution::categorical:
       break;
   }
-  throw UsageError(fmt::format("the family {} has no single linear predictor: it is a model of its own",
-                               to_string(family)));
+  throw UsageError(
+      fmt::format("the family {} needs its number of classes: it is a model of its own", to_string(family)));
 }
 
 }  // namespace magva

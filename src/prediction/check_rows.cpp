@@ -55,8 +55,10 @@ std::optional<CheckInput> check_input(const source::ModelSource& source, const G
   options.draws = draws;
   options.seed = seed;
   const auto spec = source::stored_spec(source, posterior);
-  auto input = spec->formula ? formula_check_input(*spec->formula, source.rows, posterior, options)
-                             : table_check_input(*spec, source.rows, posterior, options);
+  std::optional<CheckInput> input = spec->formula
+                                        ? formula_check_input(*spec->formula, source.rows, posterior, options)
+                                        : table_check_input(*spec, source.rows, posterior, options);
+  if (input && source.rows->weights.size() > 0) input->row_weights = source.rows->weights.data();
   // Draws of a fit with groups are resampled already.
   if (input && !source.mixed) {
     const Posterior& drawn = posterior.best();

@@ -20,18 +20,6 @@ namespace {
 
 using source::FormulaModel;
 
-/// Draws of all that a row's distribution depends on: one column per draw.
-struct FormulaDraws {
-  Matrix coefficients;  ///< of the design as it is centred and scaled
-  Matrix own;           ///< logarithms of the family's own parameters
-  /// Of each group term: the effects of the known groups, and Cholesky factors of the effects' covariance,
-  /// one per draw.
-  std::vector<Matrix> effects;
-  std::vector<std::vector<Matrix>> population;
-
-  Index size() const { return coefficients.cols(); }
-};
-
 /// The rows of stored draws by name.
 class NamedRows {
  public:
@@ -70,32 +58,34 @@ std::vector<Matrix> effect_factors(const formula::GroupSpec& group, const std::v
   return all;
 }
 
-FormulaDraws stored_draws(const FormulaModel& model, Index count, std::uint64_t seed) {
-  if (!model.draws) throw DataError("the fit has no stored draws of its group effects: fit again");
-  const auto reporter = source::make_stored_reporter(std::make_shared<const FormulaModel>(model));
-  const Index draws = std::min(count, model.draws->values.cols());
-  const Matrix values = reporter->report(Matrix(0, draws), seed);
-  const NamedRows rows(values, model.draws->names);
-  FormulaDraws out;
-  const std::vector<std::string> names = source::coefficient_names(model);
-  out.coefficients.resize(static_cast<Index>(names.size()), draws);
-  for (std::size_t j = 0; j < names.size(); ++j) out.coefficients.row(static_cast<Index>(j)) = rows(names[j]);
-  source::to_design_scale(model, out.coefficients);
-  out.own.resize(static_cast<Index>(model.own.size()), draws);
-  for (std::size_t k = 0; k < model.own.size(); ++k)
-    out.own.row(static_cast<Index>(k)) = rows(model.own[k].name).array().log().matrix();
+/// Effects of the groups of one linear predictor, whose names begin with `prefix`.
+void read_groups(const FormulaModel& model, const NamedRows& rows, const std::string& prefix,
+                 FormulaDraws& out) {
   for (const formula::GroupSpec& group : model.design.groups) {
-    const auto effects = source::effect_names(model.design, group);
+    std::vector<std::string> effects = source::effect_names(model.design, group);
+    for (std::string& effect : effects) effect = prefix + effect;
     const auto q = effects.size();
-    Matrix own(static_cast<Index>(group.levels.size() * q), draws);
+    Matrix own(static_cast<Index>(group.levels.size() * q), out.size());
     for (std::size_t g = 0; g < group.levels.size(); ++g)
       for (std::size_t k = 0; k < q; ++k)
         own.row(static_cast<Index>(g * q + k)) =
             rows(fmt::format("{}[{}]: {}", group.name, group.levels[g], effects[k]));
     out.effects.push_back(std::move(own));
-    out.population.push_back(effect_factors(group, effects, rows, draws));
+    out.population.push_back(effect_factors(group, effects, rows, out.size()));
   }
-  return out;
+}
+
+Matrix read_own(const FormulaModel& model, const NamedRows& rows, Index draws) {
+  if (model.family != Distribution::ordered) {
+    Matrix own(static_cast<Index>(model.own.size()), draws);
+    for (std::size_t k = 0; k < model.own.size(); ++k)
+      own.row(static_cast<Index>(k)) = rows(model.own[k].name).array().log().matrix();
+    return own;
+  }
+  Matrix cuts(static_cast<Index>(model.design.response.classes.size()) - 1, draws);
+  for (Index k = 0; k < cuts.rows(); ++k)
+    cuts.row(k) = rows(source::cut_name(static_cast<std::size_t>(k + 1)));
+  return cuts;
 }
 
 FormulaDraws gaussian_draws(const FormulaModel& model, const Gaussian& posterior,
@@ -192,6 +182,29 @@ class FormulaBlock {
 
 }  // namespace
 
+std::vector<FormulaDraws> stored_draws(const FormulaModel& model, Index count, std::uint64_t seed) {
+  if (!model.draws) throw DataError("the fit has no stored draws of its group effects: fit again");
+  const auto reporter = source::make_stored_reporter(std::make_shared<const FormulaModel>(model));
+  const Index draws = std::min(count, model.draws->values.cols());
+  const Matrix values = reporter->report(Matrix(0, draws), seed);
+  const NamedRows rows(values, model.draws->names);
+  // An ordered response has cut points in the intercept's place.
+  const std::vector<std::string> names = source::class_coefficient_names(model);
+  const Index columns = model.design.centre.size(), first = columns - static_cast<Index>(names.size());
+  std::vector<FormulaDraws> all;
+  for (const std::string& prefix : source::predictor_prefixes(model)) {
+    FormulaDraws out;
+    out.coefficients = Matrix::Zero(columns, draws);
+    for (std::size_t j = 0; j < names.size(); ++j)
+      out.coefficients.row(first + static_cast<Index>(j)) = rows(prefix + names[j]);
+    source::to_design_scale(model, out.coefficients);
+    out.own = read_own(model, rows, draws);
+    read_groups(model, rows, prefix, out);
+    all.push_back(std::move(out));
+  }
+  return all;
+}
+
 RowPredictions empty_predictions(Index n, Index responses) {
   return {Vector(n), Vector(n), Vector(n), Vector(n), Vector(n), Vector(responses), Vector(n), Vector(n)};
 }
@@ -213,14 +226,12 @@ void fill_quantiles(const Matrix& values, Index begin, double level, RowPredicti
 NewRows encode_formula_rows(const table::Table& table, const source::FormulaModel& model,
                             table::MissingPolicy missing) {
   formula::EncodedFormula rows = formula::encode(model.design, table, missing);
-  return {Design::own(std::move(rows.x)), std::move(rows.response), std::move(rows.rows),
-          std::move(rows.offset),         std::move(rows.trials),   std::move(rows.status),
-          std::move(rows.groups)};
+  return {Design::own(std::move(rows.x)), std::move(rows.response),
+          std::move(rows.rows),           std::move(rows.offset),
+          std::move(rows.trials),         std::move(rows.status),
+          std::move(rows.groups),         {}};
 }
 
-namespace {
-
-/// The linear predictors of some rows at all draws; groups that the fit has not seen are drawn.
 Matrix linear_predictors(const FormulaDraws& draws, const NewRows& rows, Index begin, Index count,
                          std::mt19937_64& generator) {
   Matrix eta = std::visit(
@@ -241,15 +252,19 @@ Matrix linear_predictors(const FormulaDraws& draws, const NewRows& rows, Index b
   return eta;
 }
 
+namespace {
+
+FormulaDraws draws_for(const FormulaModel& model, const Gaussian& posterior, const PredictOptions& options) {
+  if (model.grouped()) return std::move(stored_draws(model, options.draws, options.seed).front());
+  return gaussian_draws(model, posterior, options);
+}
+
 }  // namespace
 
-std::optional<CheckInput> formula_check_input(const source::FormulaModel& model,
-                                              std::shared_ptr<const NewRows> rows, const Gaussian& posterior,
-                                              const PredictOptions& options) {
-  if (model.has_classes()) return std::nullopt;
-  const auto draws =
-      std::make_shared<const FormulaDraws>(model.grouped() ? stored_draws(model, options.draws, options.seed)
-                                                           : gaussian_draws(model, posterior, options));
+CheckInput formula_check_input(const FormulaModel& model, std::shared_ptr<const NewRows> rows,
+                               const Gaussian& posterior, const PredictOptions& options) {
+  if (model.has_classes()) return class_check_input(model, std::move(rows), posterior, options);
+  const auto draws = std::make_shared<const FormulaDraws>(draws_for(model, posterior, options));
   CheckInput input;
   input.family = model.response_family();
   const auto pointer = [](const Vector& values) { return values.size() > 0 ? values.data() : nullptr; };
@@ -266,8 +281,7 @@ std::optional<CheckInput> formula_check_input(const source::FormulaModel& model,
 RowPredictions predict_formula_rows(const source::FormulaModel& model, const NewRows& rows,
                                     const Gaussian& posterior, const PredictOptions& options) {
   if (model.has_classes()) return predict_classes(model, rows, posterior, options);
-  const FormulaDraws draws = model.grouped() ? stored_draws(model, options.draws, options.seed)
-                                             : gaussian_draws(model, posterior, options);
+  const FormulaDraws draws = draws_for(model, posterior, options);
   const auto family = model.response_family();
   const Index n = rows.design.rows();
   RowPredictions out = empty_predictions(n, rows.response.size());

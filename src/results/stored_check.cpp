@@ -135,7 +135,7 @@ std::string digest_of_response(const ResponseRows& rows) {
 }
 
 StoredCheck stored_check(const CheckInput& input, FitCheck check, std::string response_name) {
-  return {std::move(check), std::move(response_name), to_string(input.family->distribution()),
+  return {std::move(check), std::move(response_name), to_string(input.distribution()),
           Eigen::Map<const Vector>(input.rows.response, input.rows.rows), digest_of_response(input.rows)};
 }
 

@@ -82,6 +82,14 @@ std::string class_coefficient_name(const std::string& name_of_class, const std::
   return name_of_class + ": " + coefficient;
 }
 
+std::vector<std::string> predictor_prefixes(const FormulaModel& model) {
+  if (model.family != Distribution::categorical) return {""};
+  std::vector<std::string> prefixes;
+  for (std::size_t k = 1; k < model.design.response.classes.size(); ++k)
+    prefixes.push_back(class_coefficient_name(model.design.response.classes[k], ""));
+  return prefixes;
+}
+
 std::vector<std::string> class_coefficient_names(const FormulaModel& model) {
   std::vector<std::string> names = coefficient_names(model);
   if (model.family == Distribution::ordered) names.erase(names.begin());

@@ -13,6 +13,9 @@ namespace magva::source {
 std::string cut_name(std::size_t k);
 std::string class_coefficient_name(const std::string& name_of_class, const std::string& coefficient);
 
+/// What stands before the names of each linear predictor's coefficients and group effects: "b: " for each
+/// class but the first of a categorical response, nothing for others.
+std::vector<std::string> predictor_prefixes(const FormulaModel& model);
 /// Of the columns of the design: an ordered response has cut points in the intercept's place.
 std::vector<std::string> class_coefficient_names(const FormulaModel& model);
 /// The model on these rows, whose design has the intercept's column unless the response is ordered.

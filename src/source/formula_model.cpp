@@ -108,6 +108,8 @@ void FormulaOptions::validate() const {
 }
 
 std::shared_ptr<const ResponseFamily> FormulaModel::response_family() const {
+  if (family == Distribution::ordered)
+    return make_ordered_family(static_cast<Index>(design.response.classes.size()));
   return make_response_family(family, link, own);
 }
 

@@ -46,6 +46,32 @@ void to_design_scale(const FormulaModel& model, Matrix& coefficients) {
   }
 }
 
+namespace {
+
+/// P(y <= k) depends on c_k - (x - centre)' b: the cut points for x itself are c_k + centre' b.
+void ordered_to_own_scale(const FormulaModel& model, Matrix& population) {
+  const Index coefficients = model.design.centre.size() - 1;
+  const auto cuts = static_cast<Index>(model.design.response.classes.size()) - 1;
+  Matrix with_intercept = Matrix::Zero(coefficients + 1, population.cols());
+  with_intercept.bottomRows(coefficients) = population.topRows(coefficients);
+  to_own_scale(model, with_intercept);
+  population.topRows(coefficients) = with_intercept.bottomRows(coefficients);
+  population.middleRows(coefficients, cuts).rowwise() -= with_intercept.row(0);
+}
+
+}  // namespace
+
+void population_to_own_scale(const FormulaModel& model, Matrix& population) {
+  if (model.family == Distribution::ordered) return ordered_to_own_scale(model, population);
+  const Index columns = model.design.centre.size();
+  const auto predictors = static_cast<Index>(predictor_prefixes(model).size());
+  for (Index c = 0; c < predictors; ++c) {
+    Matrix coefficients = population.middleRows(c * columns, columns);
+    to_own_scale(model, coefficients);
+    population.middleRows(c * columns, columns) = coefficients;
+  }
+}
+
 Regression formula_without_data(const FormulaModel& model) {
   const Index columns = model.design.centre.size();
   RegressionData data{
@@ -129,7 +155,7 @@ class GroupReporter final : public Reporter {
   Matrix report(ConstMatrixRef theta, std::uint64_t seed) const override {
     Workers workers(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
     MixedDraws draws = mixed_->draw(theta, seed, workers);
-    to_own_scale(*model_, draws.population);
+    population_to_own_scale(*model_, draws.population);
     Index rows = draws.population.rows();
     for (const Matrix& effects : draws.effects) rows += effects.rows();
     Matrix out(rows, theta.cols());
@@ -152,8 +178,11 @@ class GroupReporter final : public Reporter {
     if (joint_ && mean_of_joint_ == posterior.mean()) return joint_;
     auto joint = std::make_shared<JointDraws>();
     for (Quantity& quantity : quantities()) joint->names.push_back(std::move(quantity.name));
-    const Index draws = std::clamp(kMostGroupValues / static_cast<Index>(joint->names.size()),
-                                   kFewestGroupDraws, kGroupDraws);
+    Index draws = kMostGroupValues / static_cast<Index>(joint->names.size());
+    // By quadrature a draw looks at all rows as often as an evaluation.
+    if (mixed_->method() == MixedMethod::quadrature)
+      draws = std::min(draws, static_cast<Index>(kWorkOfGroupDraws / mixed_->work()));
+    draws = std::clamp(draws, kFewestGroupDraws, kGroupDraws);
     joint->values = report(theta_draws(posterior, draws), 1);
     mean_of_joint_ = posterior.mean();
     joint_ = std::move(joint);
@@ -164,6 +193,7 @@ class GroupReporter final : public Reporter {
   static constexpr Index kGroupDraws = 1000;
   static constexpr Index kFewestGroupDraws = 200;
   static constexpr Index kMostGroupValues = 20'000'000;
+  static constexpr double kWorkOfGroupDraws = 6e10;  ///< multiplications
 
   /// Of those that were kept, as many as are wanted, evenly spaced.
   Matrix theta_draws(const Gaussian& posterior, Index draws) const {

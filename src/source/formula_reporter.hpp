@@ -21,6 +21,9 @@ std::vector<std::string> coefficient_names(const FormulaModel& model);
 void to_own_scale(const FormulaModel& model, Matrix& coefficients);
 void to_design_scale(const FormulaModel& model, Matrix& coefficients);
 
+/// The same for the population's part of a mixed model's draws, with cut points and all linear predictors.
+void population_to_own_scale(const FormulaModel& model, Matrix& population);
+
 /// A horseshoe as a block of a prior.
 BlockPrior block_of(const FormulaModel::Horseshoe& horseshoe);
 

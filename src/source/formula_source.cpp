@@ -189,6 +189,24 @@ std::vector<PriorRecord> class_prior_records(const FormulaModel& model,
   return records;
 }
 
+/// Of the sds and correlations of one linear predictor's group effects.
+void add_group_records(const FormulaModel& model, const std::string& prefix,
+                       std::vector<PriorRecord>& records) {
+  for (std::size_t t = 0; t < model.design.groups.size(); ++t) {
+    const formula::GroupSpec& group = model.design.groups[t];
+    std::vector<std::string> effects = effect_names(model.design, group);
+    for (std::string& effect : effects) effect = prefix + effect;
+    for (std::size_t k = 0; k < effects.size(); ++k) {
+      const double scale = model.sd_scales[t](static_cast<Index>(k));
+      records.push_back({fmt::format("sd({}: {})", group.name, effects[k]),
+                         PositivePrior::half_student_t(3, scale).to_string(), 0, std::nullopt});
+      for (std::size_t l = 0; l < k && group.correlated; ++l)
+        records.push_back({fmt::format("cor({}: {}, {})", group.name, effects[l], effects[k]),
+                           fmt::format("lkj({:g})", model.lkj), 0, std::nullopt});
+    }
+  }
+}
+
 std::vector<PriorRecord> formula_prior_records(const FormulaModel& model) {
   IndependentPriors priors = model.priors;
   priors.location = priors.location.cwiseQuotient(model.design.scale);
@@ -204,21 +222,10 @@ std::vector<PriorRecord> formula_prior_records(const FormulaModel& model) {
     records[0].text += " at the predictors' means";
     records[0].scale.reset();
   }
-  if (model.has_classes()) return class_prior_records(model, records);
+  if (model.has_classes()) records = class_prior_records(model, records);
   for (const OwnParameter& own : model.own)
     records.push_back({own.name, own.prior.to_string(), 0, std::nullopt});
-  for (std::size_t t = 0; t < model.design.groups.size(); ++t) {
-    const formula::GroupSpec& group = model.design.groups[t];
-    const std::vector<std::string> effects = effect_names(model.design, group);
-    for (std::size_t k = 0; k < effects.size(); ++k) {
-      const double scale = model.sd_scales[t](static_cast<Index>(k));
-      records.push_back({fmt::format("sd({}: {})", group.name, effects[k]),
-                         PositivePrior::half_student_t(3, scale).to_string(), 0, std::nullopt});
-      for (std::size_t l = 0; l < k && group.correlated; ++l)
-        records.push_back({fmt::format("cor({}: {}, {})", group.name, effects[l], effects[k]),
-                           fmt::format("lkj({:g})", model.lkj), 0, std::nullopt});
-    }
-  }
+  for (const std::string& prefix : predictor_prefixes(model)) add_group_records(model, prefix, records);
   return records;
 }
 
@@ -231,48 +238,78 @@ Design design_of(RowMatrix x, bool single_precision) {
 std::shared_ptr<const ModelRows> kept_rows(const Design& design, const EncodedFormula& rows) {
   if (design.rows() > kMostRowsChecked) return nullptr;
   return std::make_shared<const ModelRows>(
-      ModelRows{design, rows.response, {}, rows.offset, rows.trials, rows.status, rows.groups});
+      ModelRows{design, rows.response, {}, rows.offset, rows.trials, rows.status, rows.groups, rows.weights});
+}
+
+/// The rows without the intercept's column: cut points are in its place.
+Design without_intercept(const Design& design) {
+  return std::visit(
+      [&](auto x) -> Design {
+        if constexpr (std::is_same_v<decltype(x), SparseRows>) {
+          throw std::logic_error("the design of a formula is dense");
+        } else {
+          ++x.data;
+          --x.cols;
+          return Design::view(x, std::make_shared<const Design>(design));
+        }
+      },
+      design.storage());
+}
+
+void check_ordered(const FormulaModel& model) {
+  if (model.family == Distribution::ordered && !model.design.fixed.intercept)
+    throw UsageError(
+        "the cut points of an ordered response are in the intercept's place: leave out '0 +' or '- 1'");
+}
+
+MixedPriors group_priors(const FormulaModel& model) {
+  // An ordered response's design has lost its first column, the intercept.
+  const Index lost = model.family == Distribution::ordered ? 1 : 0;
+  const Index columns = model.priors.size() - lost;
+  MixedPriors priors;
+  priors.location = model.priors.location.tail(columns);
+  priors.scale = model.priors.scale.tail(columns);
+  priors.degrees_of_freedom = model.priors.degrees_of_freedom.tail(columns);
+  priors.sd_scale = model.sd_scales;
+  priors.lkj = model.lkj;
+  auto column = static_cast<Index>(model.design.names().size()) - lost;
+  for (std::size_t k = 0; k < model.design.smooths.size(); ++k) {
+    const formula::SmoothSpec& smooth = model.design.smooths[k];
+    // Its first column is a straight line, with a prior of its own.
+    priors.smooths.push_back({smooth.name, column + 1, smooth.columns() - 1, model.smooth_scales[k]});
+    column += smooth.columns();
+  }
+  for (const FormulaModel::Horseshoe& horseshoe : model.horseshoes)
+    priors.horseshoes.push_back(
+        {horseshoe.first - lost, horseshoe.count, horseshoe.global_scale, horseshoe.slab_scale});
+  return priors;
 }
 
 void add_group_model(ModelSource& source, std::shared_ptr<const FormulaModel> model, EncodedFormula rows,
                      const FormulaOptions& options) {
   if (options.batch || options.start_file)
     throw UsageError("batch, start_file: they have no meaning for a formula with groups");
-  if (model->has_classes())
-    throw UsageError(fmt::format(
-        "groups cannot be combined with the family {} yet: leave them out, or use them as factors",
-        to_string(model->family)));
-  if (!model->horseshoes.empty())
-    throw UsageError("horseshoe priors cannot be combined with groups yet: leave one of them out");
+  check_ordered(*model);
   const Design design = design_of(std::move(rows.x), options.single_precision);
   source.rows = kept_rows(design, rows);
-  MixedData data{design,
+  const bool ordered = model->family == Distribution::ordered;
+  MixedData data{ordered ? without_intercept(design) : design,
                  std::move(rows.response),
                  std::move(rows.trials),
                  std::move(rows.status),
                  std::move(rows.offset),
                  std::move(rows.weights),
                  {},
-                 coefficient_names(*model)};
+                 class_coefficient_names(*model)};
   for (std::size_t t = 0; t < rows.groups.size(); ++t) {
     const formula::GroupSpec& group = model->design.groups[t];
     data.terms.push_back({group.name, group.levels, std::move(rows.groups[t].group),
                           std::move(rows.groups[t].z), effect_names(model->design, group), group.correlated});
   }
-  MixedPriors priors;
-  priors.location = model->priors.location;
-  priors.scale = model->priors.scale;
-  priors.degrees_of_freedom = model->priors.degrees_of_freedom;
-  priors.sd_scale = model->sd_scales;
-  priors.lkj = model->lkj;
-  auto column = static_cast<Index>(model->design.names().size());
-  for (std::size_t k = 0; k < model->design.smooths.size(); ++k) {
-    const formula::SmoothSpec& smooth = model->design.smooths[k];
-    // Its first column is a straight line, with a prior of its own.
-    priors.smooths.push_back({smooth.name, column + 1, smooth.columns() - 1, model->smooth_scales[k]});
-    column += smooth.columns();
-  }
-  source.mixed = make_mixed(std::move(data), std::move(priors), model->response_family());
+  source.mixed =
+      model->family == Distribution::categorical
+          ? make_mixed_categorical(std::move(data), group_priors(*model), model->design.response.classes)
+          : make_mixed(std::move(data), group_priors(*model), model->response_family());
   source.model = std::shared_ptr<const Model>(source.mixed, &source.mixed->model());
   source.reporter = make_group_reporter(model, source.mixed);
   source.notes.push_back(source.mixed->describe());
@@ -297,24 +334,15 @@ void add_plain_model(ModelSource& source, std::shared_ptr<const FormulaModel> mo
   source.reporter = make_plain_reporter(model, regression);
 }
 
-/// The rows without the intercept's column: cut points are in its place.
-Design without_intercept(const Design& design) {
-  auto x = std::get<DenseRows<double>>(design.storage());
-  ++x.data;
-  --x.cols;
-  return Design::view(x, std::make_shared<const Design>(design));
-}
-
 void add_class_model(ModelSource& source, std::shared_ptr<const FormulaModel> model, EncodedFormula rows,
                      const FormulaOptions& options) {
   if (options.batch || options.start_file || options.single_precision)
     throw UsageError(
         fmt::format("batch, start_file, single_precision: they have no meaning for the family {}",
                     to_string(model->family)));
-  if (model->family == Distribution::ordered && !model->design.fixed.intercept)
-    throw UsageError(
-        "the cut points of an ordered response are in the intercept's place: leave out '0 +' or '- 1'");
+  check_ordered(*model);
   const Design design = Design::own(std::move(rows.x));
+  source.rows = kept_rows(design, rows);
   RegressionData data{model->family == Distribution::ordered ? without_intercept(design) : design,
                       std::move(rows.response), std::move(rows.weights), class_coefficient_names(*model)};
   data.offset = std::move(rows.offset);

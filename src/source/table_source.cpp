@@ -66,7 +66,8 @@ void save_design(const std::string& path, const DataRecord& data, const table::L
 
 std::shared_ptr<const ModelRows> kept_rows(const RegressionData& data) {
   if (data.design.rows() > kMostRowsChecked) return nullptr;
-  return std::make_shared<const ModelRows>(ModelRows{data.design, data.response, {}});
+  return std::make_shared<const ModelRows>(
+      ModelRows{data.design, data.response, {}, {}, {}, {}, {}, data.weights});
 }
 
 Regression regression_on(ModelSpec& spec, table::EncodedRows rows, const RegressionOptions& options,
@@ -134,8 +135,11 @@ ModelSpec spec_of_file(const std::string& path, const design_file::Header& heade
 
 ModelSource source_of_file(const std::string& path, design_file::Header header, ModelSpec spec,
                            RegressionData rows, const RegressionOptions& options) {
+  // A rank that holds a share of the rows has nothing to check all of them by.
+  std::shared_ptr<const ModelRows> kept = options.share.size == 1 ? kept_rows(rows) : nullptr;
   Regression regression = build_regression(spec, std::move(rows));
   ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
+  source.rows = std::move(kept);
   source.data = {path, header.rows, header.columns(), header.sha256};
   source.notes = std::move(header.notes);
   return source;

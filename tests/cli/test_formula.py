@@ -88,6 +88,26 @@ class Formula(Case):
         self.assertIn("25 %", said)
         self.assertIn("student_t(3, 0,", said)
 
+    def test_classes_and_horseshoes_with_groups(self):
+        self.table()
+        self.write("new.csv", "x,z,g,group\n50,0,a,s3\n50,0,b,s99\n")
+        for formula, words, names in (
+                ("grade ~ x + z + (1 | group)", ["--family", "ordered"], ("x", "cut[1]", "sd(group: Intercept)", "group[s3]: Intercept")),
+                ("grade ~ x + (1 | group)", ["--family", "categorical"],
+                 ("top: x", "sd(group: top: Intercept)", "group[s3]: top: Intercept")),
+                ("y ~ x + z + g + (1 | group)", ["--prior", "coefficients ~ regularised_horseshoe(0.5, 2)"],
+                 ("x", "tau", "c", "lambda[x]", "sd(group: Intercept)"))):
+            with self.subTest(formula=formula):
+                fitted = self.fit(formula, *words, codes=(0, 3))
+                for name in names:
+                    self.assertIn(name, fitted)
+                self.assertTrue((self.folder / "fit" / "check.json").exists())
+                self.succeeds("predict", "fit", "new.csv", "--out", "p.csv")
+                self.assertEqual(len(self.rows("p.csv")), 2)
+                self.assertIn("sd(group: ", self.succeeds("summary", "fit").stdout)
+        self.fails(USAGE, "fit", "d.csv", "--formula", "grade ~ x + (1 | group) + (1 | g)", "--family", "categorical",
+                   says="one group term")
+
     def test_smooth_terms_follow_a_curve(self):
         generator = random.Random(3)
         xs = [i / 100 for i in range(200)]
@@ -169,6 +189,9 @@ class Formula(Case):
         self.fails(DATA, "fit", "e.csv", "--formula", "Surv(t, s) ~ x", says="survival times must be positive")
         self.write("s.csv", "y,x\n" + "".join(f"{int(i > 9)},{i}\n" for i in range(20)))
         self.succeeds("fit", "s.csv", "--formula", "y ~ x", "--out", "fit", codes=(0, 3))
+        self.assertIn("separated", " ".join(self.record()["notes"] + self.record()["warnings"]))
+        self.write("g.csv", "y,x,g\n" + "".join(f"{int(i > 19)},{i},s{i % 4}\n" for i in range(40)))
+        self.succeeds("fit", "g.csv", "--formula", "y ~ x + (1 | g)", "--out", "fit", codes=(0, 3))
         self.assertIn("separated", " ".join(self.record()["notes"] + self.record()["warnings"]))
 
 

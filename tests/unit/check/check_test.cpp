@@ -134,6 +134,74 @@ TEST(FitChecks, TheRightModelPasses) {
   }
 }
 
+// Ordered classes by their family, unordered ones by probabilities that vary by row and a little by draw.
+TEST(FitChecks, TheRightModelOfClassesPasses) {
+  constexpr Index kRows = 600, kSamples = 200, kClasses = 3;
+  const auto family = make_ordered_family(kClasses);
+  const Vector cuts = (Vector(2) << -.6, .7).finished();
+  std::mt19937_64 generator(13);
+  Vector response(kRows);
+  const auto eta = [](Index i, Index s) {
+    return std::sin(static_cast<double>(i)) + .02 * std::sin(static_cast<double>(s));
+  };
+  for (Index i = 0; i < kRows; ++i) response(i) = family->simulate(eta(i, 0), cuts.data(), 1, generator);
+  CheckInput ordered;
+  ordered.family = family;
+  ordered.rows = {response.data(), nullptr, nullptr, kRows};
+  ordered.own = cuts.replicate(1, kSamples);
+  ordered.predictor = [&](Index first, MatrixRef out) {
+    for (Index s = 0; s < out.cols(); ++s)
+      for (Index i = 0; i < out.rows(); ++i) out(i, s) = eta(first + i, s);
+  };
+  CheckInput unordered;
+  unordered.rows = ordered.rows;
+  unordered.own = Matrix(0, kSamples);
+  unordered.classes = kClasses;
+  unordered.probabilities = [&](Index first, MatrixRef out) {
+    for (Index s = 0; s < kSamples; ++s)
+      for (Index i = 0; i < out.rows(); ++i)
+        for (Index k = 0; k < kClasses; ++k) {
+          const double y = static_cast<double>(k), at = eta(first + i, s);
+          out(i, s * kClasses + k) =
+              family->cdf(y, at, cuts.data(), 1) - family->cdf(y - 1, at, cuts.data(), 1);
+        }
+  };
+  Workers workers(1);
+  const FitCheck one = check_fit(ordered, workers), other = check_fit(unordered, workers);
+  for (const FitCheck* check : {&one, &other}) {
+    EXPECT_NEAR(check->coverage.inside50, .5, 4 * check->coverage.se50);
+    EXPECT_NEAR(check->coverage.inside90, .9, 4 * check->coverage.se90);
+    EXPECT_EQ(check->histogram.observed.size(), kClasses);
+    EXPECT_FALSE(check->dispersion.has_value());
+  }
+  // The same distributions in two ways.
+  EXPECT_NEAR(one.loo.elpd, other.loo.elpd, 1e-9 * std::abs(one.loo.elpd));
+  EXPECT_LT((one.mean - other.mean).cwiseAbs().maxCoeff(), 1e-12);
+  EXPECT_LT((one.sd - other.sd).cwiseAbs().maxCoeff(), 1e-12);
+}
+
+// A weight is a factor of the row's log likelihood: two rows in one, or none.
+TEST(FitChecks, RowsCountByTheirWeights) {
+  Simulated simulated(Distribution::poisson, Distribution::poisson, .3);
+  Workers workers(1);
+  const FitCheck plain = check_fit(simulated.input, workers);
+  Vector weights = Vector::Ones(600);
+  simulated.input.row_weights = weights.data();
+  EXPECT_EQ(check_fit(simulated.input, workers).loo.elpd, plain.loo.elpd);
+  weights.tail(300).setZero();
+  const FitCheck half = check_fit(simulated.input, workers);
+  EXPECT_DOUBLE_EQ(half.loo.elpd, plain.loo.elpd_rows.head(300).sum());
+  EXPECT_NEAR(half.coverage.se50, std::sqrt(.25 / 300), 1e-12);
+  const auto first = plain.pit.head(300).array();
+  const auto inside = static_cast<double>((first >= .25 && first <= .75).count());
+  EXPECT_NEAR(half.coverage.inside50, inside / 300, 1e-12);
+  weights.setConstant(2);
+  const FitCheck twice = check_fit(simulated.input, workers);
+  const auto rows = simulated.input.distributions(0, 64);
+  const LooResult direct = psis_loo(2 * rows->log_likelihoods());
+  EXPECT_LT((twice.loo.elpd_rows.head(64) - direct.elpd_rows).cwiseAbs().maxCoeff(), 1e-9);
+}
+
 TEST(FitChecks, OverdispersedCountsAreSaidWithTheFamilyToTry) {
   const Simulated simulated(Distribution::negative_binomial, Distribution::poisson, .3);
   Workers workers(1);

@@ -214,6 +214,74 @@ TEST(ResponseFamilies, DistributionFunctionsAreRs) {
   }
 }
 
+// Derivatives by differences of the order below, for each class; those by cut points go where own_of_row
+// says.
+TEST(OrderedFamily, DerivativesAreThoseOfFiniteDifferences) {
+  constexpr double kStep = 1e-5;
+  const auto family = make_ordered_family(4);
+  const std::array<double, 3> cuts = {-.8, .1, 1.3};
+  const auto at = [&](double y, double eta, const std::array<double, 3>& own) {
+    PointDerivatives out;
+    family->derivatives({&y, nullptr, nullptr, 1}, &eta, own.data(), &out);
+    return out;
+  };
+  const auto slope = [&](double high, double low) { return (high - low) / (2 * kStep); };
+  for (const double y : {0., 1., 2., 3.}) {
+    const PointDerivatives here = at(y, .4, cuts), up = at(y, .4 + kStep, cuts),
+                           down = at(y, .4 - kStep, cuts);
+    EXPECT_NEAR(here.by_eta, slope(up.value, down.value), 1e-8);
+    EXPECT_NEAR(here.by_eta2, slope(up.by_eta, down.by_eta), 1e-8);
+    EXPECT_NEAR(here.by_eta3, slope(up.by_eta2, down.by_eta2), 1e-8);
+    std::array<bool, 3> seen{};
+    for (std::size_t k = 0; k < kMostOwnParameters; ++k) {
+      const Index cut = family->own_of_row(y, static_cast<Index>(k));
+      if (cut < 0) continue;
+      seen[static_cast<std::size_t>(cut)] = true;
+      auto high = cuts, low = cuts;
+      high[static_cast<std::size_t>(cut)] += kStep;
+      low[static_cast<std::size_t>(cut)] -= kStep;
+      const PointDerivatives above = at(y, .4, high), below = at(y, .4, low);
+      EXPECT_NEAR(here.by_own[k], slope(above.value, below.value), 1e-8) << y;
+      EXPECT_NEAR(here.by_eta_own[k], slope(above.by_eta, below.by_eta), 1e-8) << y;
+      EXPECT_NEAR(here.by_eta2_own[k], slope(above.by_eta2, below.by_eta2), 1e-8) << y;
+      for (std::size_t j = 0; j < kMostOwnParameters; ++j)
+        EXPECT_NEAR(here.by_own2[k + j], slope(above.by_own[j], below.by_own[j]), 1e-8) << y << k << j;
+    }
+    for (std::size_t cut = 0; cut < 3; ++cut) {  // the class lies at no other
+      if (seen[cut]) continue;
+      auto moved = cuts;
+      moved[cut] += .01;
+      EXPECT_EQ(at(y, .4, moved).value, here.value);
+    }
+  }
+}
+
+// plogis(c(-.8, .1, 1.3) - .4) = 0.2314752, 0.4255575, 0.7109495
+TEST(OrderedFamily, ProbabilitiesMomentsAndDraws) {
+  const auto family = make_ordered_family(4);
+  const std::array<double, 3> cuts = {-.8, .1, 1.3};
+  const std::array<double, 4> probability = {0.2314752, 0.4255575 - 0.2314752, 0.7109495 - 0.4255575,
+                                             1 - 0.7109495};
+  double sum = 0, mean = 0, square = 0;
+  for (std::size_t k = 0; k < 4; ++k) {
+    const double y = static_cast<double>(k), eta = .4;
+    double value = 0;
+    family->log_density({&y, nullptr, nullptr, 1}, &eta, cuts.data(), &value);
+    EXPECT_NEAR(std::exp(value), probability[k], 1e-7);
+    sum += probability[k];
+    mean += y * probability[k];
+    square += y * y * probability[k];
+    EXPECT_NEAR(family->cdf(y, .4, cuts.data()), sum, 1e-7);
+  }
+  EXPECT_NEAR(family->mean(.4, cuts.data()), mean, 1e-6);
+  EXPECT_NEAR(family->variance(.4, cuts.data()), square - mean * mean, 1e-6);
+  std::mt19937_64 generator(3);
+  constexpr Index kDraws = 20000;
+  double drawn = 0;
+  for (Index s = 0; s < kDraws; ++s) drawn += family->simulate(.4, cuts.data(), 1, generator) / kDraws;
+  EXPECT_NEAR(drawn, mean, 4 * std::sqrt((square - mean * mean) / kDraws));
+}
+
 TEST(ResponseFamilies, FarOutThereIsNoOverflow) {
   const double one = 1;
   const double zero = 0;

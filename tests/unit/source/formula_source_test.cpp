@@ -101,6 +101,75 @@ TEST(FormulaSource, StoredDrawsOfGroupsPredict) {
   EXPECT_GT(predicted.upper(2) - predicted.lower(2), 1.5 * (predicted.upper(0) - predicted.lower(0)));
 }
 
+/// Three classes that depend on x, in groups of twelve that differ.
+table::Table classes() {
+  std::string text = "y,x,group,two\n";
+  for (int i = 0; i < 180; ++i) {
+    const double x = 10 + 2 * std::sin(37.0 * i);
+    const double score = (x - 10) + 1.5 * std::cos(5.0 * (i % 12)) + 3 * std::sin(11.0 * i * i);
+    const char* const label = score < -1 ? "low" : score < 1 ? "mid" : "top";
+    text += std::string(label) + "," + std::to_string(x) + ",s" + std::to_string(i % 12) + "," +
+            (x > 10 ? "yes" : "no") + "\n";
+  }
+  return table_of(text);
+}
+
+// Probabilities of rows follow from the stored draws by their names: coefficients, cut points or classes, and
+// group effects. Draws are stored in single precision.
+TEST(FormulaSource, ClassesWithGroupsPredictFromTheirStoredDraws) {
+  for (const Distribution family : {Distribution::ordered, Distribution::categorical}) {
+    FormulaOptions options = by("y ~ x + (1 | group)");
+    options.family = family;
+    const ModelSource source = make_formula_source(classes(), options);
+    const FitResult result = fit(source);
+    const auto spec = stored_spec(source, result.posterior);
+    const ModelSpec back = model_spec_from_json(to_json(*spec), "model.json");
+    const auto rows = prediction::encode_new_rows(table_of("x,group\n11,s1\n11,unseen\n"), back);
+    const auto predicted =
+        prediction::predict_rows(back, rows, result.posterior, prediction::PredictOptions{});
+    const auto row = [&](const std::string& name) -> Eigen::ArrayXd {
+      const auto& names = back.formula->draws->names;
+      const auto found = std::find(names.begin(), names.end(), name);
+      EXPECT_NE(found, names.end()) << name;
+      return back.formula->draws->values.row(found - names.begin()).transpose();
+    };
+    Eigen::ArrayXd low;
+    if (family == Distribution::ordered) {
+      low = 1 / (1 + (11 * row("x") + row("group[s1]: Intercept") - row("cut[1]")).exp());
+    } else {
+      const auto eta = [&](const std::string& name) {
+        return (row(name + ": (Intercept)") + 11 * row(name + ": x") +
+                row("group[s1]: " + name + ": Intercept"))
+            .exp()
+            .eval();
+      };
+      low = 1 / (1 + eta("mid") + eta("top"));
+    }
+    EXPECT_NEAR(predicted.probabilities(0, 0), low.mean(), 1e-4) << to_string(family);
+    EXPECT_NEAR(predicted.probabilities.row(1).sum(), 1, 1e-9);
+    // Every row of the fit has a log likelihood, and the model is not refuted by its own data.
+    const auto input = prediction::check_input(source, result.posterior, 200, 1);
+    ASSERT_TRUE(input);
+    Workers workers(1);
+    const FitCheck check = check_fit(*input, workers);
+    EXPECT_NEAR(check.coverage.inside90, .9, 4 * check.coverage.se90) << to_string(family);
+    EXPECT_LT(check.loo.elpd, -60);
+    EXPECT_GT(check.loo.elpd, -180 * std::log(3.0));
+  }
+}
+
+TEST(FormulaSource, SeparatedClassesAreSaidWithGroups) {
+  const auto said = [](const std::string& formula) {
+    FormulaOptions options = by(formula);
+    options.family = Distribution::bernoulli;
+    const ModelSource source = make_formula_source(classes(), options);
+    return remarks(source, fit(source).posterior);
+  };
+  ASSERT_EQ(said("two ~ x + (1 | group)").size(), 1);
+  EXPECT_NE(said("two ~ x + (1 | group)").front().find("the classes are separated"), std::string::npos);
+  EXPECT_TRUE(said("two ~ (1 | group)").empty());
+}
+
 TEST(PriorStatements, ReachWhatTheyName) {
   const auto priors = [](std::vector<std::string> statements) {
     return make_formula_source(data(), by("y ~ x + g + (1 + x | group)", std::move(statements)))
