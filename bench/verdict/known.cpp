@@ -12,7 +12,6 @@ namespace magva::bench {
 namespace {
 
 using Generator = std::mt19937_64;
-using Density = std::function<double(ConstVectorRef, VectorRef)>;
 
 class FunctionModel final : public Model {
  public:
@@ -30,6 +29,14 @@ class FunctionModel final : public Model {
   Index dimension_;
   Density density_;
 };
+
+}  // namespace
+
+std::unique_ptr<Model> make_model_of(Index dimension, Density density) {
+  return std::make_unique<FunctionModel>(dimension, std::move(density));
+}
+
+namespace {
 
 template <class T>
 T one_of(std::initializer_list<T> values, Generator& generator) {
@@ -69,9 +76,8 @@ struct Affine {
 
 KnownPosterior mapped(std::string kind, std::string detail, const Affine& map, Density inner,
                       const Vector& mean, const Matrix& covariance) {
-  return {std::move(kind), std::move(detail),
-          std::make_unique<FunctionModel>(mean.size(), map.of(std::move(inner))), map.centre + map.a * mean,
-          map.sd(covariance)};
+  return {std::move(kind), std::move(detail), make_model_of(mean.size(), map.of(std::move(inner))),
+          map.centre + map.a * mean, map.sd(covariance)};
 }
 
 }  // namespace
@@ -113,8 +119,8 @@ KnownPosterior funnel(Generator& generator) {
   };
   Vector sd = Vector::Constant(k + 1, std::exp(s * s / 4));
   sd(0) = s;
-  return {"funnel", fmt::format("s {}, {} below", s, k),
-          std::make_unique<FunctionModel>(k + 1, std::move(density)), Vector::Zero(k + 1), std::move(sd)};
+  return {"funnel", fmt::format("s {}, {} below", s, k), make_model_of(k + 1, std::move(density)),
+          Vector::Zero(k + 1), std::move(sd)};
 }
 
 KnownPosterior two_modes(Generator& generator) {
@@ -158,8 +164,8 @@ KnownPosterior log_gamma(Generator& generator) {
   }
   const double mean = first / mass;
   const double variance = second / mass - mean * mean;
-  return {"log gamma", fmt::format("shape {}, slope {}", shape, slope),
-          std::make_unique<FunctionModel>(2, std::move(density)), Vector{{mean, slope * mean}},
+  return {"log gamma", fmt::format("shape {}, slope {}", shape, slope), make_model_of(2, std::move(density)),
+          Vector{{mean, slope * mean}},
           Vector{{std::sqrt(variance), std::sqrt(1 + slope * slope * variance)}}};
 }
 
@@ -261,7 +267,7 @@ KnownPosterior group_sd(Generator& generator) {
   Vector mean, sd;
   integrate(groups, mean, sd);
   return {"group sd", fmt::format("{} groups, tau {}{}", count, tau, groups.centred ? ", centred" : ""),
-          std::make_unique<FunctionModel>(count + 2, groups), std::move(mean), std::move(sd)};
+          make_model_of(count + 2, groups), std::move(mean), std::move(sd)};
 }
 
 }  // namespace magva::bench

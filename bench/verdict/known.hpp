@@ -1,5 +1,6 @@
 #pragma once
 // Densities whose means and sds are known, in closed form or by quadrature.
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -27,5 +28,17 @@ KnownPosterior log_gamma(std::mt19937_64& generator);
 /// y_j ~ N(theta_j, s_j^2), theta_j ~ N(mu, tau^2), with coordinates theta_j or (theta_j - mu) / tau, mu and
 /// log tau.
 KnownPosterior group_sd(std::mt19937_64& generator);
+/// The same as in the eight schools: noise of any size, other priors, and a truth that is exact but for one
+/// integral.
+KnownPosterior schools(std::mt19937_64& generator);
+
+/// Two or three parameters and few rows: Poisson with exposures, negative binomial, gamma, Student t,
+/// binomial.
+KnownPosterior small_regression(std::mt19937_64& generator);
+/// Sinh-arcsinh variables mixed by a matrix, 2 to 5 of them.
+KnownPosterior skewed(std::mt19937_64& generator);
+
+using Density = std::function<double(ConstVectorRef theta, VectorRef gradient)>;
+std::unique_ptr<Model> make_model_of(Index dimension, Density density);
 
 }  // namespace magva::bench

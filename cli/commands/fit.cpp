@@ -18,6 +18,7 @@
 #include "magva/fit_folder.hpp"
 #include "magva/prediction.hpp"
 #include "magva/stored_check.hpp"
+#include "results/sd_record.hpp"
 #include "results/text.hpp"
 #include "results/unfinished_fit.hpp"
 #include "table/byte_source.hpp"
@@ -209,6 +210,12 @@ int put_in_place(const Values& values, UnfinishedFit& fit, const FitRecord& reco
   return record.trusted.value_or(false) ? kOk : kNotTrusted;
 }
 
+void complete(FitRecord& record, const source::ModelSource& source, const FitOutcome& outcome,
+              const Values& values) {
+  results::complete_record(record, source, outcome.result, seed_of(values));
+  results::add_sd_correction(outcome.sds, record);
+}
+
 int finish(const Values& values, const source::ModelSource& source, UnfinishedFit& fit, FitRecord record,
            const FitOutcome& outcome) {
   const bool can_go_on = stopped_early(outcome.result);
@@ -273,7 +280,7 @@ int go_on(Values values, Ranks& ranks, UnfinishedFit& fit, const FitRecord& earl
   const FitOutcome outcome = outside.without([&] {
     return run_fit({source, values, fit.folder(), *progress, identity(record), from_checkpoint});
   });
-  results::complete_record(record, source, outcome.result, seed_of(values));
+  complete(record, source, outcome, values);
   record.seconds += outside.seconds();
   if (stopped_early(outcome.result) && is_worse_than_before(record, fit.destination()))
     return keep_earlier(record, fit.destination());
@@ -296,6 +303,7 @@ int run_resumed(const Values& values, Ranks& ranks) {
 void check_options(const Values& values, const source::ModelSource& source) {
   const auto invalid = fitting::invalid_options(values, source.model->dimension());
   if (!invalid.empty()) throw UsageError(fmt::format("{}", fmt::join(invalid, "; ")));
+  fitting::parameters_asked_for(values, source);
 }
 
 source::ModelSource checked_source(const Values& values, Ranks& ranks) {
@@ -323,7 +331,7 @@ int run_new(const Values& values, Ranks& ranks) {
     const FitOutcome outcome = outside.without([&] {
       return run_fit({source, values, fit.folder(), *progress, identity(record), false});
     });
-    results::complete_record(record, source, outcome.result, seed_of(values));
+    complete(record, source, outcome, values);
     record.seconds += outside.seconds();
     return finish(values, source, fit, record, outcome);
   });

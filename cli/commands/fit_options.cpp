@@ -213,6 +213,12 @@ std::vector<OptionSpec> fitting_options() {
           "gains",
           {"auto", "gaussian", "skewed", "flow"}),
       integer("layers", standard(std::int64_t{kFit.layers}), "the layers of a flow", 1, 1000),
+      {.name = "sd-for",
+       .value = "NAME",
+       .standard = "",
+       .help = "correct the sds of these parameters, separated by commas, by linear response if those of all "
+               "take too long",
+       .repeatable = true},
       choice("rule", "",
              "run Algorithm 1 of the paper with this update rule instead of the default optimiser",
              {"basic", "momentum", "rmsprop", "adadelta", "rmsprop-guarded", "adadelta-guarded",

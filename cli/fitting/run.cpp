@@ -4,6 +4,7 @@
 
 #include "fitting/interrupt.hpp"
 #include "magva/distribute.hpp"
+#include "magva/error.hpp"
 #include "magva/minibatch.hpp"
 
 namespace magva::fitting {
@@ -98,7 +99,7 @@ void check_contradictions(const options::Values& values, std::vector<std::string
     found.push_back(
         fmt::format("--rank has no meaning with --approximation {}: leave one of them out", form));
   if (!values.given("rule")) return;
-  for (const char* option : {"starts", "evaluations", "shape", "layers"})
+  for (const char* option : {"starts", "evaluations", "shape", "layers", "sd-for"})
     if (values.given(option))
       found.push_back(fmt::format(
           "--{} is of the default optimiser and has no meaning with --rule: leave one of them out", option));
@@ -139,12 +140,26 @@ std::vector<std::string> invalid_options(const options::Values& values, Index di
   return found;
 }
 
+std::vector<std::string> parameters_asked_for(const options::Values& values,
+                                              const source::ModelSource& source) {
+  auto names = values.list("sd-for");
+  if (names.empty()) return names;
+  if (source.mixed)
+    throw UsageError(
+        "--sd-for is of models without group effects, whose sds need no correction: leave it out");
+  check_sd_names(*source.model, names);
+  return names;
+}
+
 FitOutcome run(const FitTask& task) {
+  const auto names = parameters_asked_for(task.values, task.source);
   FitOptions options = fit_options(task.values, task.source.model->dimension());
   Watch watch(task, options);
   options.checkpoint = checkpoint_options(task, watch.trace());
-  FitResult result = source::fit(task.source, options, {[&](const FitView& view) { return watch(view); }});
-  return {std::move(result), watch.trace()};
+  const std::vector<Observer> observers{[&](const FitView& view) { return watch(view); }};
+  FitResult result = source::fit(task.source, options, observers);
+  SdCorrection sds = correct_sds(*task.source.model, result, names, options, observers);
+  return {std::move(result), watch.trace(), std::move(sds)};
 }
 
 }  // namespace magva::fitting

@@ -8,6 +8,7 @@
 #include "magva/fit.hpp"
 #include "magva/fit_folder.hpp"
 #include "magva/model_source.hpp"
+#include "magva/sd_for.hpp"
 #include "options/values.hpp"
 
 namespace magva::fitting {
@@ -24,6 +25,7 @@ struct FitTask {
 struct FitOutcome {
   FitResult result;
   results::Trace trace;
+  SdCorrection sds;  ///< of the parameters whose sds were asked for
 };
 
 /// The options of the library, for a model of this dimension.
@@ -31,6 +33,10 @@ FitOptions fit_options(const options::Values& values, Index dimension);
 
 /// Every invalid option, for a model of this dimension, before anything is written.
 std::vector<std::string> invalid_options(const options::Values& values, Index dimension);
+
+/// The parameters of --sd-for, which the model must have. UsageError.
+std::vector<std::string> parameters_asked_for(const options::Values& values,
+                                              const source::ModelSource& source);
 
 FitOutcome run(const FitTask& task);
 

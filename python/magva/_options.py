@@ -41,6 +41,7 @@ class FittingOptions(TypedDict, total=False):
     rank: int | str
     shape: str
     layers: int
+    sd_for: list[str] | str
     rule: str
     iterations: int
     draws: int

@@ -9,6 +9,7 @@
 #include "density.hpp"
 #include "fitting/run.hpp"
 #include "magva/error.hpp"
+#include "results/sd_record.hpp"
 
 namespace magva::python {
 
@@ -76,8 +77,11 @@ Fit Fit::run(const source::ModelSource& source, const options::Values& values, s
   results::FitRecord record = results::begin_record(source);
   record.options = values.to_json();
   Observation observation(watching);
-  const FitResult result = source::fit(source, options, {std::ref(observation)});
+  const auto sd_names = fitting::parameters_asked_for(values, source);
+  FitResult result = source::fit(source, options, {std::ref(observation)});
+  const SdCorrection sds = correct_sds(*source.model, result, sd_names, options, {std::ref(observation)});
   results::complete_record(record, source, result, options.seed);
+  results::add_sd_correction(sds, record);
   return {source, std::move(record), result.posterior, observation.trace()};
 }
 

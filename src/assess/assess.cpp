@@ -117,10 +117,9 @@ void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights
   if (bulk > kHopelessSpread + kHopelessShare * static_cast<double>(q.dimension()))
     return out.distrust(
         WarningKind::kFarFromGaussian,
-        fmt::format(
-            "the log density varies by {:.3g} nats more than the Gaussian's where the Gaussian has its "
-            "mass: it is nowhere near the posterior; fit longer, or with the default",
-            bulk));
+        fmt::format("the log density varies by {:.3g} nats more than the approximation's where that has its "
+                    "mass: it is nowhere near the posterior; fit longer, or with the default",
+                    bulk));
   if (!(estimate.se * std::sqrt(draws) > kCloseSpread) || understood) return;
   const bool far = out.ending.claims_optimum && q.is_dense();
   const double lost = -std::log(weights.effective / draws);
@@ -130,8 +129,8 @@ void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights
   else if (far && lost > std::max(kLostNats, kLostShare * static_cast<double>(q.dimension())))
     out.distrust(
         WarningKind::kFarFromGaussian,
-        fmt::format("{:.0f} draws of the Gaussian are worth {:.0f} of the posterior (k-hat {:.2f}): it is "
-                    "not close to a Gaussian",
+        fmt::format("{:.0f} draws of the approximation are worth {:.0f} of the posterior (k-hat {:.2f}): "
+                    "the two are not close",
                     draws, weights.effective, weights.khat));
   else if (weights.khat > kDoubtfulKhat && weights.effective < kReweightingDraws)
     out.warn(WarningKind::kKhat, khat);
@@ -156,7 +155,7 @@ std::string describe(const Doubt& doubt) {
   const double ratio = doubt.sd_ratio;
   std::string sd;
   if (std::abs(std::log(ratio)) > kDoubt / 2)
-    sd = fmt::format("its sd is {:.2g} times that of the Gaussian", ratio);
+    sd = fmt::format("its sd is {:.2g} times that of the approximation", ratio);
   std::string mean;
   if (std::abs(doubt.shift) > kDoubt / 2 || sd.empty())
     mean =
@@ -185,7 +184,8 @@ bool assess_heavy_tails(Evaluator& evaluator, const Gaussian& reported, const st
   const std::string heavy = fmt::format("the log density falls only like a logarithm along {}", where);
   const auto errors = heavy_tailed_errors(evaluator, reported, seed);
   if (!errors) {
-    out.distrust(WarningKind::kHeavyTails, heavy + ": the posterior has heavy tails, which no Gaussian has");
+    out.distrust(WarningKind::kHeavyTails,
+                 heavy + ": the posterior has heavy tails, which the approximation has not");
     return false;
   }
   std::vector<Doubt> found;
@@ -194,7 +194,7 @@ bool assess_heavy_tails(Evaluator& evaluator, const Gaussian& reported, const st
       found.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
   if (found.empty()) return true;
   out.distrust(WarningKind::kHeavyTails,
-               fmt::format("{}: the posterior has heavy tails, which the Gaussian misses, in {}", heavy,
+               fmt::format("{}: the posterior has heavy tails, which the approximation misses, in {}", heavy,
                            describe(found)));
   for (Doubt& doubt : found) add_doubt(std::move(doubt), out);
   return true;
@@ -221,13 +221,21 @@ double largest_error(const std::vector<MarginalError>& errors) {
 }
 
 /// Of the correction, if there is one. A correction that is no better than what it corrects is dropped; but
-/// that of a low-rank Gaussian is a full-rank one, which is better whatever single lines say.
-std::vector<MarginalError> marginal_errors(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                                           Assessment& out) {
-  std::vector<MarginalError> errors = check_marginals(evaluator, q.corrected(), seed);
+/// that of a low-rank Gaussian is a full-rank one, which is better whatever single lines say. `spread`: sd of
+/// the log weights.
+std::vector<MarginalError> marginal_errors(Evaluator& evaluator, const Gaussian& q, double spread,
+                                           std::uint64_t seed, Assessment& out) {
+  const auto check = [&](const Gaussian& at) {
+    std::vector<MarginalError> errors = check_marginals(evaluator, at, seed);
+    if (!(spread > kCloseSpread)) return errors;
+    const auto others = check_other_marginals(evaluator, at, seed, errors);
+    errors.insert(errors.end(), others.begin(), others.end());
+    return errors;
+  };
+  std::vector<MarginalError> errors = check(q.corrected());
   const double largest = largest_error(errors);
   if (!q.has_correction() || largest == 0 || !q.is_dense()) return errors;
-  std::vector<MarginalError> fitted = check_marginals(evaluator, q, seed);
+  std::vector<MarginalError> fitted = check(q);
   out.correction_holds = largest <= largest_error(fitted);
   return out.correction_holds ? errors : fitted;
 }
@@ -254,7 +262,8 @@ bool telling(const SmoothedWeights& weights) {
 /// found its way: then the posterior is understood.
 bool assess_marginals(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                       std::uint64_t seed, Assessment& out) {
-  std::vector<MarginalError> errors = marginal_errors(evaluator, q, seed + 2, out);
+  const double spread = out.elbo_se * std::sqrt(static_cast<double>(weights.log_weights.size()));
+  std::vector<MarginalError> errors = marginal_errors(evaluator, q, spread, seed + 2, out);
   std::erase_if(errors, [](const MarginalError& error) { return !in_doubt(error); });
   if (errors.empty()) return false;
   bool understood = false;
@@ -270,7 +279,7 @@ bool assess_marginals(Evaluator& evaluator, const Gaussian& q, const SmoothedWei
       weights_correct(
           errors, q.corrected(),
           weighted_moments(q.corrected(), seed + 1, exponentials(weights.log_weights), evaluator.workers()));
-  out.warn(WarningKind::kReweighted, fmt::format("the Gaussian misses a part of the posterior of {}: {}",
+  out.warn(WarningKind::kReweighted, fmt::format("the approximation misses a part of the posterior of {}: {}",
                                                  describe(out.doubts), correctable ? kCorrect : kSample));
   if (worst > kUseless && out.ending.claims_optimum) out.trusted = false;
   return understood;
@@ -283,9 +292,10 @@ void assess_reweighting(const std::optional<Reweighted>& moved, double bound, As
   if (!add_doubt(doubt, out)) return;
   out.warn(
       WarningKind::kReweighted,
-      fmt::format("importance weights change {} from {:.3g} (sd {:.3g}) to {:.3g} (sd {:.3g}): the Gaussian "
-                  "misses a part of the posterior; {}",
-                  moved->name, moved->mean, moved->sd, moved->weighted_mean, moved->weighted_sd, kCorrect));
+      fmt::format(
+          "importance weights change {} from {:.3g} (sd {:.3g}) to {:.3g} (sd {:.3g}): the approximation "
+          "misses a part of the posterior; {}",
+          moved->name, moved->mean, moved->sd, moved->weighted_mean, moved->weighted_sd, kCorrect));
   if (moved->difference() > kUseless && out.ending.claims_optimum) out.trusted = false;
 }
 
@@ -305,7 +315,7 @@ void assess_other_modes(Evaluator& evaluator, const Gaussian& reported, std::uin
   out.distrust(
       WarningKind::kSeveralModes,
       fmt::format("there is another mode at {} = {:.3g}, {:.1f} sds away, with about {:.2g} of the mass: the "
-                  "posterior has several modes, of which this Gaussian shows one",
+                  "posterior has several modes, of which the approximation shows one",
                   name, other->theta(worst), std::abs(apart(worst)), p));
 }
 

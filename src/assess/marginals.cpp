@@ -36,8 +36,9 @@ constexpr double kSureEffective = 280;
 constexpr Index kLargeSampleDraws = 4000;
 constexpr int kMostFailures = 2;
 
-/// Gradients, at most, of marginals by Laplace's method, about.
+/// Gradients, at most, of marginals by Laplace's method, about; of those that lines say nothing about.
 constexpr std::int64_t kLaplaceGradients = 6000;
+constexpr std::int64_t kOtherLaplaceGradients = 20'000;
 
 /// Lines that are looked at together.
 constexpr Index kLinesAtOnce = 64;
@@ -225,6 +226,20 @@ std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian&
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const MarginalError& a, const MarginalError& b) { return a.size() > b.size(); });
+  return out;
+}
+
+std::vector<MarginalError> check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                                                 const std::vector<MarginalError>& found) {
+  std::vector<MarginalError> out;
+  const Index m = q.dimension();
+  if (m * laplace_marginal_cost(m) > kOtherLaplaceGradients) return out;
+  for (Index i = 0; i < m; ++i) {
+    if (std::any_of(found.begin(), found.end(), [&](const MarginalError& e) { return e.coordinate == i; }))
+      continue;
+    const auto error = laplace_marginal(evaluator, q, i, seed);
+    if (error && error->size() > kSmallError) out.push_back(*error);
+  }
   return out;
 }
 

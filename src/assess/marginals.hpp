@@ -27,6 +27,12 @@ struct MarginalError {
 /// some hundreds, at a part of them beyond.
 std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed);
 
+/// Of the coordinates that are not among `found`, those whose marginal is not the Gaussian's by Laplace's
+/// method. A line of conditional means does not see what moves of several coordinates at once make of a
+/// marginal: that of a location whose scale is another coordinate. Nothing where there are too many.
+std::vector<MarginalError> check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                                                 const std::vector<MarginalError>& found);
+
 /// A density that is linear between grid points, normalised: of z on such a line.
 class LineDensity {
  public:

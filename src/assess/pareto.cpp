@@ -117,11 +117,13 @@ SmoothedWeights smooth_weights(ConstVectorRef log_weights) {
 double pareto_khat(ConstVectorRef log_weights) { return smooth_weights(log_weights).khat; }
 
 std::string describe_khat(double khat) {
-  if (khat < .5) return "good: the Gaussian covers the posterior, and importance weights can correct it";
-  if (khat < .7) return "usable: importance weights can correct the Gaussian, with more draws";
+  if (khat < .5) return "good: the approximation covers the posterior, and importance weights can correct it";
+  if (khat < .7) return "usable: importance weights can correct it, with more draws";
   if (khat <= 1)
-    return "doubtful: the posterior has more in its tails than the Gaussian; its means and sds may be off";
-  return "poor: the posterior is not near this Gaussian somewhere in its space; check what matters by other "
+    return "doubtful: the posterior has more in its tails than the approximation, whose means and sds may be "
+           "off";
+  return "poor: the posterior is not near the approximation somewhere in its space; check what matters by "
+         "other "
          "means";
 }
 

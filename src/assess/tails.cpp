@@ -68,7 +68,7 @@ std::vector<Axis> axes(const Model& model, const Gaussian& q) {
   if (q.rank() > 0) {
     const Matrix wide = q.is_dense() ? principal_axes(q.factors()) : q.factors();
     for (Index j = 0; j < std::min<Index>(wide.cols(), kTailFactors); ++j)
-      out.push_back({wide.col(j), fmt::format("the Gaussian's principal axis {}", j + 1)});
+      out.push_back({wide.col(j), fmt::format("principal axis {} of the approximation", j + 1)});
   }
   // Coordinates are probed with their conditional sds, so that a strong correlation does not hide a flat
   // direction.

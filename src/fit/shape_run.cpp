@@ -28,7 +28,7 @@ constexpr std::int64_t kGradientsOfGaussian = 4;
 constexpr double kMostGradientProducts = 1e6;
 /// Linear response that changes an sd by more, by its logarithm, asks for another shape.
 constexpr double kLargeResponse = .2;
-/// A flow's means and sds must agree with what was found about the Gaussian's, in sds and in logarithms, to
+/// A shape's means and sds must agree with what was found about the Gaussian's, in sds and in logarithms, to
 /// this; beyond the second, an sd off by a factor of two, it is of no use.
 constexpr double kAgreement = .2;
 constexpr double kUseless = .69;
@@ -120,7 +120,7 @@ class ShapeRun {
           fit_shape(evaluator, fitted_, first_map(shape), {.iterations = iterations, .seed = options_.seed}));
       const std::int64_t gradients = control.evaluations();
       Assessment assessment = assess_shape(*shaped, control);
-      if (shape == ShapeChoice::kFlow) keep_doubts(*shaped, assessment);
+      keep_doubts(*shaped, assessment);
       if (!control.stopped()) decide(std::move(shaped), std::move(assessment));
       result_.gradient_evaluations = gradients;
     } catch (const Stopped&) {  // the result is what it was
@@ -149,8 +149,9 @@ class ShapeRun {
                    .estimate = std::nullopt});
   }
 
-  /// A flow can follow the mass of a funnel and miss the tails that make its sds, where no straight line in
-  /// the coordinates of its base goes. What the assessment of the Gaussian found there must have been mended.
+  /// A shape can follow the mass of a funnel, or of a long tail, and miss the part that makes its sds, where
+  /// no straight line in the coordinates of its base goes. What the assessment of the Gaussian found there
+  /// must have been mended.
   void keep_doubts(const ShapedGaussian& shaped, Assessment& assessment) const {
     const Vector mean = shaped.mean(), sd = shaped.sd();
     const Gaussian& reported = fitted_.corrected();
@@ -162,14 +163,20 @@ class ShapeRun {
         const Doubt left{doubt.parameter, (found_mean - mean(i)) / sd(i),
                          doubt.sd_ratio * reported_sd(i) / sd(i)};
         const double size = std::max(std::abs(left.shift), std::abs(std::log(left.sd_ratio)));
-        if (!(size > kAgreement)) continue;
+        if (!(size > kAgreement) || is_named(doubt.parameter, assessment)) continue;
         assessment.doubts.push_back(left);
-        assessment.warn(WarningKind::kReweighted,
-                        fmt::format("the flow has not mended {}: its mean is off by about {:.2g} sds and its "
-                                    "sd by a factor of about {:.2g}; sample this model by MCMC",
-                                    left.parameter, std::abs(left.shift), left.sd_ratio));
+        assessment.warn(
+            WarningKind::kReweighted,
+            fmt::format("the {} shape has not mended {}: its mean is off by about {:.2g} sds and its "
+                        "sd by a factor of about {:.2g}; sample this model by MCMC",
+                        shaped.shape(), left.parameter, std::abs(left.shift), left.sd_ratio));
         if (size > kUseless) assessment.trusted = false;
       }
+  }
+
+  static bool is_named(const std::string& parameter, const Assessment& assessment) {
+    return std::any_of(assessment.doubts.begin(), assessment.doubts.end(),
+                       [&](const Doubt& doubt) { return doubt.parameter == parameter; });
   }
 
   void decide(std::shared_ptr<const ShapedGaussian> shaped, Assessment assessment) {

@@ -23,7 +23,7 @@ std::string head(const Draws& draws, const Origin& origin) {
   std::replace_if(
       model.begin(), model.end(), [](char c) { return c == '\n' || c == '\r' || c == '='; }, '_');
   return fmt::format(
-      "# Independent draws from a Gaussian approximation ({}), by magva {}.\n"
+      "# Independent draws from an approximation ({}), by magva {}.\n"
       "# model = {}\n"
       "# method = pathfinder\n"
       "#   pathfinder\n"

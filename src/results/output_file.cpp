@@ -73,7 +73,7 @@ bool is_output_of_kind(const fs::path& file, OutputKind kind, const std::vector<
   const std::string head = head_of(file);
   switch (kind) {
     case OutputKind::kCmdstanCsv:
-      return head.starts_with("# Independent draws from a Gaussian approximation");
+      return head.starts_with("# Independent draws from a");
     case OutputKind::kPredictions:
       return head.starts_with("row,class,probability,") || head.starts_with("row,mean,q05,q95");
     case OutputKind::kScores:

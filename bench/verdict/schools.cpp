@@ -1,0 +1,127 @@
+// Groups with known noise, as in the eight schools (Rubin 1981). Given the groups' sd tau all else is normal,
+// so that the truth is a quadrature over log tau alone.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "known.hpp"
+
+namespace magva::bench {
+
+namespace {
+
+using Generator = std::mt19937_64;
+
+struct Schools {
+  Vector y;
+  Vector variance;  // of the noise
+  double mu_variance;
+  double tau_scale;
+  bool cauchy;  // tau ~ half-Cauchy, else half-normal
+  bool centred;
+
+  Index count() const { return y.size(); }
+
+  /// Of log tau.
+  double log_prior(double log_tau, double& slope) const {
+    const double square = std::exp(2 * log_tau) / (tau_scale * tau_scale);
+    slope = cauchy ? 1 - 2 * square / (1 + square) : 1 - square;
+    return cauchy ? log_tau - std::log1p(square) : log_tau - .5 * square;
+  }
+
+  /// Coordinates: the effects, or their standardised differences from mu; mu; log tau.
+  double operator()(ConstVectorRef theta, VectorRef gradient) const {
+    const Index j = count();
+    const double mu = theta(j), tau = std::exp(theta(j + 1));
+    const auto own = theta.head(j);
+    const Vector effect = centred ? Vector(own) : Vector(mu + tau * own.array());
+    const Vector pull = (y - effect).cwiseQuotient(variance);
+    double value =
+        log_prior(theta(j + 1), gradient(j + 1)) - .5 * mu * mu / mu_variance - .5 * pull.dot(y - effect);
+    gradient(j) = -mu / mu_variance;
+    if (!centred) {
+      gradient.head(j) = tau * pull - own;
+      gradient(j) += pull.sum();
+      gradient(j + 1) += tau * pull.dot(own);
+      return value - .5 * own.squaredNorm();
+    }
+    const Vector z = (own.array() - mu) / tau;
+    gradient.head(j) = pull - z / tau;
+    gradient(j) += z.sum() / tau;
+    gradient(j + 1) += z.squaredNorm() - static_cast<double>(j);
+    return value - .5 * z.squaredNorm() - static_cast<double>(j) * theta(j + 1);
+  }
+
+  /// Log marginal density of log tau, and the moments of all coordinates given it.
+  double given(double log_tau, Vector& mean, Vector& spread) const {
+    const double tau = std::exp(log_tau);
+    const Vector total = variance.array() + tau * tau;
+    const double precision = 1 / mu_variance + total.cwiseInverse().sum();
+    const double mu = y.cwiseQuotient(total).sum() / precision;
+    const Vector shrunk = tau * tau * total.cwiseInverse();
+    const Index j = count();
+    mean(j) = mu;
+    spread(j) = 1 / precision;
+    mean(j + 1) = log_tau;
+    spread(j + 1) = 0;
+    const double scale = centred ? 1 : 1 / tau;
+    mean.head(j) = scale * shrunk.cwiseProduct((y.array() - mu).matrix());
+    if (centred) mean.head(j).array() += mu;
+    const Vector of_mu = centred ? Vector(1 - shrunk.array()) : Vector(scale * shrunk);
+    spread.head(j) = scale * scale * shrunk.cwiseProduct(variance) + of_mu.cwiseAbs2() / precision;
+    double unused = 0;
+    return log_prior(log_tau, unused) - .5 * std::log(precision) - .5 * total.array().log().sum() -
+           .5 * (y.cwiseAbs2().cwiseQuotient(total).sum() - mu * mu * precision);
+  }
+};
+
+/// By the trapezoid rule, over a range that has all mass.
+void integrate_over_tau(const Schools& schools, Vector& mean, Vector& sd) {
+  const Index m = schools.count() + 2;
+  const double first = std::log(schools.tau_scale) - 30, last = std::log(schools.tau_scale) + 15;
+  constexpr int kSteps = 9000;
+  double mass = 0;
+  Vector sum = Vector::Zero(m), squares = Vector::Zero(m), at(m), spread(m);
+  for (int k = 0; k <= kSteps; ++k) {
+    const double weight = std::exp(schools.given(first + (last - first) * k / kSteps, at, spread));
+    mass += weight;
+    sum += weight * at;
+    squares += weight * (at.cwiseAbs2() + spread);
+  }
+  mean = sum / mass;
+  sd = (squares / mass - mean.cwiseAbs2()).cwiseSqrt();
+}
+
+}  // namespace
+
+KnownPosterior schools(Generator& generator) {
+  std::normal_distribution<double> normal;
+  const auto pick = [&](std::initializer_list<double> values) {
+    return *(values.begin() + static_cast<std::ptrdiff_t>(generator() % values.size()));
+  };
+  const auto count = static_cast<Index>(4 + generator() % 9);
+  const double noise = pick({1., 10.});
+  const double tau = noise * pick({0., .3, 1., 3.});
+  Schools groups;
+  groups.tau_scale = noise * pick({.5, 1., 3.});
+  groups.mu_variance = std::pow(noise * pick({.5, 3.}), 2);
+  groups.cauchy = generator() % 2 == 0;
+  groups.centred = generator() % 2 == 0;
+  groups.variance.resize(count);
+  groups.y.resize(count);
+  const double mu = .5 * noise * normal(generator);
+  for (Index j = 0; j < count; ++j) {
+    const double sd = noise * std::exp(.3 * normal(generator));
+    groups.variance(j) = sd * sd;
+    groups.y(j) = mu + tau * normal(generator) + sd * normal(generator);
+  }
+  Vector mean(count + 2), sd(count + 2);
+  integrate_over_tau(groups, mean, sd);
+  return {
+      "schools",
+      fmt::format("{} groups, noise {}, tau {}, scale {} {}{}", count, noise, tau,
+                  groups.cauchy ? "Cauchy" : "normal", groups.tau_scale, groups.centred ? ", centred" : ""),
+      make_model_of(count + 2, groups), std::move(mean), std::move(sd)};
+}
+
+}  // namespace magva::bench

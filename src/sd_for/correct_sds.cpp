@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <unordered_map>
+
+#include "magva/error.hpp"
+#include "magva/sd_for.hpp"
+#include "response/corrected_fit.hpp"
+#include "sd_for/covariance_columns.hpp"
+#include "sd_for/family_response.hpp"
+#include "sd_for/sampled_columns.hpp"
+
+namespace magva {
+
+namespace {
+
+using ParameterPlaces = std::unordered_map<std::string, Index>;
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, ',');) out.push_back(std::move(part));
+  return out;
+}
+
+Index parameter_place(const ParameterPlaces& places, const std::string& name) {
+  const auto found = places.find(name);
+  if (found == places.end())
+    throw UsageError(fmt::format(
+        "the model has no parameter '{}' whose sd could be asked for: give names as the model has them",
+        name));
+  return found->second;
+}
+
+/// In ascending order, each once.
+std::vector<Index> coordinates_of(const Model& model, const std::vector<std::string>& names) {
+  ParameterPlaces places;
+  for (Index i = 0; i < model.dimension(); ++i) places.emplace(model.parameter_name(i), i);
+  std::vector<Index> out;
+  for (const std::string& entry : names) {
+    const auto parts = places.contains(entry) ? std::vector{entry} : split_at_commas(entry);
+    for (const std::string& name : parts) out.push_back(parameter_place(places, name));
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// By exact expectations.
+SampledColumns exact_columns(Evaluator& evaluator, const Gaussian& q, const std::vector<Index>& coordinates) {
+  ExactElbo elbo(*evaluator.model().expectations(), evaluator.workers());
+  const ExactObserver go_on = [&](std::int64_t, double) {
+    evaluator.control()->poll();
+    return true;
+  };
+  SampledColumns out{{}, Matrix(q.dimension(), static_cast<Index>(coordinates.size())), Vector()};
+  for (const Index i : coordinates)
+    if (const auto column = response_column(elbo, q, i, go_on)) {
+      out.columns.col(static_cast<Index>(out.coordinates.size())) = *column;
+      out.coordinates.push_back(i);
+    }
+  const auto found = static_cast<Index>(out.coordinates.size());
+  out.columns.conservativeResize(Eigen::NoChange, found);
+  out.se = Vector::Zero(found);
+  return out;
+}
+
+/// By draws. A correction from which importance weights say that the posterior is further is none.
+SampledColumns checked_columns(Evaluator& evaluator, const Gaussian& q, const std::vector<Index>& coordinates,
+                               std::uint64_t seed) {
+  SampledColumns out = sample_columns(evaluator, q, coordinates, seed);
+  if (!out.coordinates.empty() &&
+      !no_further(evaluator, q, with_covariance_columns(q, out.coordinates, out.columns), seed))
+    out.coordinates.clear();
+  return out;
+}
+
+/// What a result with this ending and posterior allows.
+SampledColumns find_columns(const Model& model, const FitResult& result,
+                            const std::vector<Index>& coordinates, const FitOptions& options,
+                            const std::vector<Observer>& observers) {
+  if (result.stopped != StopReason::kConverged || result.posterior.has_shape()) return {};
+  Control control({.seconds = options.time_limit - result.seconds}, observers, Phase::kAssessment);
+  control.go_on_from({{Phase::kAssessment, 0, result.gradient_evaluations, result.seconds, result.elbo},
+                      static_cast<double>(result.gradient_evaluations)});
+  Evaluator evaluator(model, choose_threads(options.threads, model), &control);
+  try {
+    control.enter(Phase::kAssessment);
+    if (result.expectations == Expectations::kExact && !result.posterior.is_dense())
+      return exact_columns(evaluator, result.posterior, coordinates);
+    return checked_columns(evaluator, result.posterior, coordinates, options.seed);
+  } catch (const Stopped&) {  // the sds stay as they are
+    return {};
+  }
+}
+
+}  // namespace
+
+void check_sd_names(const Model& model, const std::vector<std::string>& names) {
+  coordinates_of(model, names);
+}
+
+SdCorrection correct_sds(const Model& model, FitResult& result, const std::vector<std::string>& names,
+                         const FitOptions& options, const std::vector<Observer>& observers) {
+  const std::vector<Index> coordinates = coordinates_of(model, names);
+  SdCorrection out;
+  out.all = result.posterior.has_correction() && !result.posterior.has_shape();
+  if (out.all || coordinates.empty()) return out;
+  const SampledColumns found = find_columns(model, result, coordinates, options, observers);
+  for (const Index i : coordinates) {
+    const bool corrected = std::binary_search(found.coordinates.begin(), found.coordinates.end(), i);
+    (corrected ? out.parameters : out.failed).push_back(model.parameter_name(i));
+  }
+  if (found.coordinates.empty()) return out;
+  out.se = found.se.maxCoeff();
+  result.posterior = result.posterior.with_correction(
+      with_covariance_columns(result.posterior, found.coordinates, found.columns));
+  return out;
+}
+
+}  // namespace magva

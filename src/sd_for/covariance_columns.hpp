@@ -1,0 +1,17 @@
+#pragma once
+// A Gaussian some of whose covariances are known better than it has them.
+#include <vector>
+
+#include "magva/posterior.hpp"
+
+namespace magva {
+
+/// Sigma V.
+Matrix times_covariance(const Gaussian& q, ConstMatrixRef v);
+
+/// q with the joint distribution of some coordinates, and how all others depend on them, from these columns
+/// of a covariance; given these coordinates, the others vary as under q.
+Gaussian with_covariance_columns(const Gaussian& q, const std::vector<Index>& coordinates,
+                                 const Matrix& columns);
+
+}  // namespace magva

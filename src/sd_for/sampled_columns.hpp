@@ -1,0 +1,24 @@
+#pragma once
+// Columns of the inverse of E[-Hessian] under a Gaussian, for single parameters of models with many: linear
+// response with the covariance held fixed. By conjugate gradients, with products from differences of
+// gradients on common draws; preconditioned by the Gaussian's covariance.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/evaluator.hpp"
+#include "magva/posterior.hpp"
+
+namespace magva {
+
+struct SampledColumns {
+  std::vector<Index> coordinates;  ///< those that were found
+  Matrix columns;
+  Vector se;  ///< of the logarithm of each sd, from the spread of the draws
+};
+
+/// Nothing for a coordinate where the mean of the Hessians is not negative definite.
+SampledColumns sample_columns(Evaluator& evaluator, const Gaussian& q, const std::vector<Index>& coordinates,
+                              std::uint64_t seed);
+
+}  // namespace magva

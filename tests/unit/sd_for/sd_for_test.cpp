@@ -1,0 +1,255 @@
+// Linear response of single parameters within a low-rank family: against refits under tilts, exact for
+// Gaussian posteriors, and what it makes of a Gaussian.
+#include "sd_for/family_response.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#include <Eigen/LU>
+
+#include <cmath>
+
+#include "magva/error.hpp"
+#include "magva/fit.hpp"
+#include "magva/priors.hpp"
+#include "magva/sd_for.hpp"
+#include "sd_for/covariance_columns.hpp"
+#include "sd_for/sampled_columns.hpp"
+#include "unit/exact/problems.hpp"
+
+namespace magva {
+namespace {
+
+const ExactObserver kGoOn = [](std::int64_t, double) { return true; };
+
+/// log h + tilt' theta.
+class Tilted final : public ExpectedLogDensity {
+ public:
+  Tilted(const ExpectedLogDensity& inner, Vector tilt) : inner_(inner), tilt_(std::move(tilt)) {}
+  Index dimension() const override { return inner_.dimension(); }
+  bool log_concave() const override { return inner_.log_concave(); }
+  Index terms() const override { return inner_.terms(); }
+  std::unique_ptr<Scratch> make_scratch(Index factors) const override { return inner_.make_scratch(factors); }
+  double expect(const GaussianView& q, VectorRef gradient, CurvatureProducts& curvature,
+                Evaluation& evaluation) const override {
+    const double value = inner_.expect(q, gradient, curvature, evaluation);
+    gradient += tilt_;
+    return value + tilt_.dot(q.mean);
+  }
+  double expect(const GaussianView& q, VectorRef gradient, Matrix& curvature,
+                Evaluation& evaluation) const override {
+    const double value = inner_.expect(q, gradient, curvature, evaluation);
+    gradient += tilt_;
+    return value + tilt_.dot(q.mean);
+  }
+
+ private:
+  const ExpectedLogDensity& inner_;
+  Vector tilt_;
+};
+
+/// Mean, W and log d as one vector.
+struct FamilyPoint {
+  Index m, p;
+  Vector x;
+
+  explicit FamilyPoint(const Gaussian& q) : m(q.dimension()), p(q.rank()), x(m * (p + 2)) {
+    x << q.mean(), q.factors().reshaped(), q.residual_sd().array().log().matrix();
+  }
+  Gaussian gaussian() const {
+    return Gaussian::low_rank(x.head(m), x.segment(m, m * p).reshaped(m, p), x.tail(m).array().exp());
+  }
+  Vector gradient(ExactElbo& elbo, const Vector& at) const {
+    const Vector residual = at.tail(m).array().exp();
+    LowRankDerivatives by;
+    elbo.low_rank(at.head(m), at.segment(m, m * p).reshaped(m, p), residual, by);
+    Vector out(x.size());
+    out << by.mean, by.factors.reshaped(), by.residual_sd.cwiseProduct(residual);
+    return out;
+  }
+  /// Newton steps with a Hessian by differences; directions in which nothing changes are left alone.
+  void maximise(ExactElbo& elbo) {
+    for (int k = 0; k < 8; ++k) {
+      Matrix hessian(x.size(), x.size());
+      for (Index j = 0; j < x.size(); ++j) {
+        const Vector step = 1e-4 * Vector::Unit(x.size(), j);
+        hessian.col(j) = (gradient(elbo, x + step) - gradient(elbo, x - step)) / 2e-4;
+      }
+      const Eigen::SelfAdjointEigenSolver<Matrix> eigen(-.5 * (hessian + hessian.transpose()));
+      const Vector values = eigen.eigenvalues();
+      const Vector inverse = (values.array() > 1e-7 * values.maxCoeff()).select(values.cwiseInverse(), 0);
+      x += eigen.eigenvectors() * inverse.asDiagonal() * eigen.eigenvectors().transpose() * gradient(elbo, x);
+    }
+  }
+};
+
+Regression small_regression(test::Kind kind) {
+  const RowMatrix x = test::design(25, 5, 91);
+  return test::regression(kind, Design::own(x), test::responses(kind, x, 92),
+                          NormalPriorOptions{.variance = 2});
+}
+
+Gaussian best_in_family(const ExpectedLogDensity& expected, const Gaussian& start) {
+  Workers workers(1);
+  ExactElbo elbo(expected, workers);
+  FamilyPoint point(start);
+  point.maximise(elbo);
+  return point.gaussian();
+}
+
+TEST(FamilyResponse, EqualsRefitsUnderSmallTilts) {
+  for (const test::Kind kind : {test::Kind::logistic, test::Kind::poisson})
+    for (const Index rank : {0, 1, 2}) {
+      const Regression model = small_regression(kind);
+      FitOptions options;
+      options.rank = rank;
+      const Gaussian best = best_in_family(*model.expectations(), fit(model, options).posterior);
+      Workers workers(1);
+      ExactElbo elbo(*model.expectations(), workers);
+      const double h = 1e-4;
+      for (const Index i : {Index{0}, Index{3}}) {
+        const auto column = response_column(elbo, best, i, kGoOn);
+        ASSERT_TRUE(column.has_value()) << rank;
+        const auto mean_under = [&](double tilt) {
+          return best_in_family(Tilted(*model.expectations(), tilt * Vector::Unit(5, i)), best).mean();
+        };
+        // Of fourth order, so that a tilt is large enough for the noise of expectations.
+        const Vector near = (mean_under(h) - mean_under(-h)) / (2 * h);
+        const Vector far = (mean_under(2 * h) - mean_under(-2 * h)) / (4 * h);
+        EXPECT_LT(((4 * near - far) / 3 - *column).norm(), 1e-6 * column->norm()) << rank;
+      }
+    }
+}
+
+TEST(FamilyResponse, IsExactForGaussianPosteriorsOfAnyRank) {
+  const RowMatrix x = test::design(30, 6, 93);
+  const Regression model =
+      test::regression(test::Kind::known_noise, Design::own(x),
+                       test::responses(test::Kind::known_noise, x, 94), NormalPriorOptions{.variance = 3});
+  Matrix precision = x.transpose() * x / .49;
+  precision.diagonal().array() += 1. / 3;
+  const Matrix wanted = precision.inverse();
+  Workers workers(1);
+  ExactElbo elbo(*model.expectations(), workers);
+  for (const Index rank : {0, 2}) {
+    FitOptions options;
+    options.rank = rank;
+    const Gaussian q = fit(model, options).posterior.without_correction();
+    for (Index i = 0; i < 6; ++i) {
+      const auto column = response_column(elbo, q, i, kGoOn);
+      ASSERT_TRUE(column.has_value());
+      EXPECT_LT((*column - wanted.col(i)).norm(), 1e-6 * wanted.col(i).norm());
+    }
+  }
+}
+
+TEST(SampledColumns, AreExactForGaussianPosteriorsAndHaveTheirError) {
+  const RowMatrix x = test::design(40, 6, 95);
+  for (const test::Kind kind : {test::Kind::known_noise, test::Kind::logistic}) {
+    const Regression model = test::regression(kind, Design::own(x), test::responses(kind, x, 96),
+                                              NormalPriorOptions{.variance = 3});
+    FitOptions options;
+    options.rank = 1;
+    const Gaussian q = fit(model, options).posterior.without_correction();
+    Workers workers(1);
+    ExactElbo elbo(*model.expectations(), workers);
+    const Matrix wanted = elbo.low_rank(q.mean(), q.factors(), q.residual_sd()).curvature.inverse();
+    Evaluator evaluator(model, 1);
+    const SampledColumns found = sample_columns(evaluator, q, {1, 4}, 7);
+    ASSERT_EQ(found.coordinates.size(), 2U);
+    for (Index k = 0; k < 2; ++k) {
+      const Index i = found.coordinates[static_cast<std::size_t>(k)];
+      const double error = .5 * std::log(found.columns(i, k) / wanted(i, i));
+      EXPECT_LT(std::abs(error), 4 * found.se(k) + 1e-6);  // 4 standard errors, and the differences' own
+      EXPECT_LT(found.se(k), .03);
+    }
+    EXPECT_EQ(found.se.maxCoeff() < 1e-6, kind == test::Kind::known_noise);  // no Hessian varies there
+  }
+}
+
+// The coordinates asked for have the columns' covariance; given these, the others vary as before.
+TEST(CovarianceColumns, ReplaceAJointDistributionAndKeepWhatIsLeft) {
+  const Gaussian low =
+      Gaussian::low_rank(Vector::Zero(5), test::normals(5, 2, 97), Vector{{.5, .6, .7, .8, .9}});
+  const Matrix before = times_covariance(low, Matrix::Identity(5, 5));
+  const Gaussian dense = Gaussian::dense(Vector::Zero(5), before.llt().matrixL());
+  const std::vector<Index> asked{1, 3}, rest{0, 2, 4};
+  const Matrix wide = before + Matrix::Identity(5, 5) + .3 * Matrix::Ones(5, 5);
+  const Matrix columns = wide(Eigen::all, asked);
+  const auto left_of = [&](const Matrix& sigma) {
+    return Matrix(sigma(rest, rest) -
+                  sigma(rest, asked) * Matrix(sigma(asked, asked)).inverse() * sigma(asked, rest));
+  };
+  for (const Gaussian& q : {low, dense}) {
+    const Matrix after = times_covariance(with_covariance_columns(q, asked, columns), Matrix::Identity(5, 5));
+    EXPECT_LT((after(Eigen::all, asked) - columns).norm(), 1e-7 * columns.norm());
+    EXPECT_LT((left_of(after) - left_of(before)).norm(), 1e-6);
+  }
+}
+
+/// Student-t priors: their log density is not concave, so that no fit goes on to full rank.
+Regression many_curved(Index columns) {
+  const RowMatrix x = test::design(60, columns, 98);
+  const std::vector<PriorBlock> blocks{
+      {0, columns,
+       StudentTBlock{Vector::Constant(columns, 4.), Vector::Zero(columns), Vector::Constant(columns, .3)}}};
+  RegressionData data{Design::own(x), test::responses(test::Kind::logistic, x, 99), {}, {}};
+  return {std::move(data), bernoulli_logit(), make_prior(blocks, columns)};
+}
+
+FitOptions rank_two() {
+  FitOptions options;
+  options.rank = 2;
+  options.starts = 1;
+  return options;
+}
+
+TEST(SdFor, CorrectsTheSdsAskedForAndSaysWhich) {
+  const Regression model = many_curved(140);
+  FitResult result = fit(model, rank_two());
+  EXPECT_FALSE(result.posterior.has_correction());
+  const std::vector<std::string> names{model.parameter_name(0), model.parameter_name(3),
+                                       model.parameter_name(7)};
+  const SdCorrection sds = correct_sds(model, result, {names[2] + "," + names[1], names[0]}, rank_two());
+  EXPECT_FALSE(sds.all);
+  EXPECT_EQ(sds.parameters, names);
+  EXPECT_TRUE(sds.failed.empty());
+  EXPECT_EQ(sds.se, 0);
+  Workers workers(1);
+  ExactElbo elbo(*model.expectations(), workers);
+  const Vector corrected = result.posterior.best().sd();
+  for (const Index i : {Index{0}, Index{3}, Index{7}}) {
+    const auto column = response_column(elbo, result.posterior, i, kGoOn);
+    EXPECT_NEAR(corrected(i), std::sqrt((*column)(i)), 1e-6 * corrected(i));
+    EXPECT_GT(corrected(i), result.posterior.sd()(i));
+  }
+}
+
+TEST(SdFor, CorrectsFitsWithDraws) {
+  const Regression model = many_curved(140);
+  FitOptions options = rank_two();
+  options.expectations = Expectations::kDraws;
+  FitResult result = fit(model, options);
+  const SdCorrection sds = correct_sds(model, result, {model.parameter_name(5)}, options);
+  EXPECT_EQ(sds.parameters, std::vector{model.parameter_name(5)});
+  EXPECT_GT(sds.se, 0);
+  EXPECT_LT(sds.se, .1);
+  EXPECT_GT(result.posterior.best().sd()(5), result.posterior.sd()(5));
+}
+
+TEST(SdFor, LeavesAFitThatHasAllSdsAlone) {
+  const Regression model = small_regression(test::Kind::logistic);
+  FitResult result = fit(model);
+  const Vector before = result.posterior.best().sd();
+  EXPECT_TRUE(correct_sds(model, result, {model.parameter_name(1)}).all);
+  EXPECT_EQ(result.posterior.best().sd(), before);
+}
+
+TEST(SdFor, RefusesUnknownNames) {
+  const Regression model = small_regression(test::Kind::logistic);
+  EXPECT_THROW(check_sd_names(model, {"nobody"}), UsageError);
+}
+
+}  // namespace
+}  // namespace magva
