@@ -29,13 +29,13 @@ SLOW_TESTS = OverAMillionSteps
 # Address and undefined behaviour sanitizers over the unit and property tests; `test-sanitize-all`: over the statistical tests and
 # the program, too.
 test-sanitize:
-	@scripts/setup build test
+	@scripts/setup build test clang
 	@cmake --preset sanitize >/dev/null
 	@cmake --build --preset sanitize --target magva_tests -j $(JOBS)
 	ctest --test-dir build-sanitize -L unit -E '$(SLOW_TESTS)' --output-on-failure -j $(JOBS)
 
 test-sanitize-all:
-	@scripts/setup build test
+	@scripts/setup build test clang
 	@cmake --preset sanitize -B build-sanitize-all -DMAGVA_TEST_FILES= >/dev/null
 	@cmake --build build-sanitize-all -j $(JOBS)
 	ctest --test-dir build-sanitize-all --output-on-failure -j $(JOBS)
