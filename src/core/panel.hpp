@@ -21,14 +21,20 @@ struct PanelOf {
 using Panel = PanelOf<const double>;
 using MutablePanel = PanelOf<double>;
 
+/// A matrix without columns has no memory to point into.
+template <class Number>
+Number* first_of(Number* data, Index offset) {
+  return data == nullptr ? nullptr : data + offset;
+}
+
 // Templates, because in a step of some microseconds it shows how often an Eigen::Ref is made.
 template <class Columns>
 Panel panel(const Columns& x, Range rows) {
-  return {x.data() + rows.begin, x.outerStride(), rows.size(), x.cols()};
+  return {first_of(x.data(), rows.begin), x.outerStride(), rows.size(), x.cols()};
 }
 template <class Columns>
 MutablePanel mutable_panel(Columns&& x, Range rows) {
-  return {x.data() + rows.begin, x.outerStride(), rows.size(), x.cols()};
+  return {first_of(x.data(), rows.begin), x.outerStride(), rows.size(), x.cols()};
 }
 inline Panel as_const(const MutablePanel& x) { return {x.data, x.stride, x.rows, x.cols}; }
 
@@ -36,7 +42,7 @@ inline Panel as_const(const MutablePanel& x) { return {x.data, x.stride, x.rows,
 /// stored after the other, so that the processor sees one long stretch and fetches ahead.
 template <class Columns>
 MutablePanel packed_tile(Columns&& memory, Range rows) {
-  return {memory.data() + rows.begin * memory.cols(), rows.size(), rows.size(), memory.cols()};
+  return {first_of(memory.data(), rows.begin * memory.cols()), rows.size(), rows.size(), memory.cols()};
 }
 
 /// How many tasks the rows are cut into: by their number alone.
