@@ -68,58 +68,91 @@ struct FamilyPoint {
     out << by.mean, by.factors.reshaped(), by.residual_sd.cwiseProduct(residual);
     return out;
   }
-  /// Newton steps with a Hessian by differences; directions in which nothing changes are left alone.
-  void maximise(ExactElbo& elbo) {
-    for (int k = 0; k < 8; ++k) {
-      Matrix hessian(x.size(), x.size());
-      for (Index j = 0; j < x.size(); ++j) {
-        const Vector step = 1e-4 * Vector::Unit(x.size(), j);
-        hessian.col(j) = (gradient(elbo, x + step) - gradient(elbo, x - step)) / 2e-4;
-      }
-      const Eigen::SelfAdjointEigenSolver<Matrix> eigen(-.5 * (hessian + hessian.transpose()));
-      const Vector values = eigen.eigenvalues();
-      const Vector inverse = (values.array() > 1e-7 * values.maxCoeff()).select(values.cwiseInverse(), 0);
-      x += eigen.eigenvectors() * inverse.asDiagonal() * eigen.eigenvectors().transpose() * gradient(elbo, x);
+  /// Minus the ELBO's, by differences.
+  Matrix hessian(ExactElbo& elbo) const {
+    Matrix out(x.size(), x.size());
+    for (Index j = 0; j < x.size(); ++j) {
+      const Vector step = 1e-4 * Vector::Unit(x.size(), j);
+      out.col(j) = (gradient(elbo, x - step) - gradient(elbo, x + step)) / 2e-4;
     }
+    return .5 * (out + out.transpose());
+  }
+  /// Residuals that belong at 0 stay where they are: the ELBO is flat in their logarithms.
+  Vector newton_step(ExactElbo& elbo, const Vector& slope) const {
+    const Eigen::SelfAdjointEigenSolver<Matrix> eigen(hessian(elbo));
+    const Vector values = eigen.eigenvalues();
+    const Vector inverse = (values.array() > 1e-4 * values.maxCoeff()).select(values.cwiseInverse(), 0);
+    return eigen.eigenvectors() * inverse.asDiagonal() * eigen.eigenvectors().transpose() * slope;
+  }
+  void maximise(ExactElbo& elbo) {
+    for (int k = 0; k < 8; ++k) x += newton_step(elbo, gradient(elbo, x));
   }
 };
 
+/// Columns with much in common, so that one factor is of use to all and well determined.
 Regression small_regression(test::Kind kind) {
-  const RowMatrix x = test::design(25, 5, 91);
+  RowMatrix x = .5 * test::design(25, 5, 91);
+  x.colwise() += .5 * test::normals(25, 1, 90).col(0);
   return test::regression(kind, Design::own(x), test::responses(kind, x, 92),
                           NormalPriorOptions{.variance = 2});
+}
+
+/// With residuals that belong at 0, as those of factor analysis in a Heywood case, so near to it that they do
+/// not matter.
+Gaussian near_the_boundary(const Gaussian& q) {
+  Vector residual = q.residual_sd();
+  for (Index i = 0; i < residual.size(); ++i)
+    if (residual(i) < .05 * q.sd()(i)) residual(i) = 1e-3 * q.sd()(i);
+  return Gaussian::low_rank(q.mean(), q.factors(), std::move(residual));
 }
 
 Gaussian best_in_family(const ExpectedLogDensity& expected, const Gaussian& start) {
   Workers workers(1);
   ExactElbo elbo(expected, workers);
-  FamilyPoint point(start);
+  FamilyPoint point(near_the_boundary(start));
   point.maximise(elbo);
   return point.gaussian();
 }
 
 TEST(FamilyResponse, EqualsRefitsUnderSmallTilts) {
   for (const test::Kind kind : {test::Kind::logistic, test::Kind::poisson})
-    for (const Index rank : {0, 1, 2}) {
+    for (const Index rank : {0, 1}) {
       const Regression model = small_regression(kind);
       FitOptions options;
       options.rank = rank;
       const Gaussian best = best_in_family(*model.expectations(), fit(model, options).posterior);
       Workers workers(1);
       ExactElbo elbo(*model.expectations(), workers);
-      const double h = 1e-4;
+      const double h = 3e-5;
       for (const Index i : {Index{0}, Index{3}}) {
         const auto column = response_column(elbo, best, i, kGoOn);
         ASSERT_TRUE(column.has_value()) << rank;
         const auto mean_under = [&](double tilt) {
           return best_in_family(Tilted(*model.expectations(), tilt * Vector::Unit(5, i)), best).mean();
         };
-        // Of fourth order, so that a tilt is large enough for the noise of expectations.
-        const Vector near = (mean_under(h) - mean_under(-h)) / (2 * h);
-        const Vector far = (mean_under(2 * h) - mean_under(-2 * h)) / (4 * h);
-        EXPECT_LT(((4 * near - far) / 3 - *column).norm(), 1e-6 * column->norm()) << rank;
+        const Vector refitted = (mean_under(h) - mean_under(-h)) / (2 * h);
+        EXPECT_LT((refitted - *column).norm(), 1e-6 * column->norm()) << rank;
       }
     }
+}
+
+// The ELBO's Hessian as a dense matrix, at the maximum of a family whose factors are unique.
+TEST(FamilyResponse, SolvesTheDenseSystem) {
+  for (const test::Kind kind : {test::Kind::logistic, test::Kind::poisson}) {
+    const Regression model = small_regression(kind);
+    FitOptions options;
+    options.rank = 1;
+    const Gaussian best = best_in_family(*model.expectations(), fit(model, options).posterior);
+    Workers workers(1);
+    ExactElbo elbo(*model.expectations(), workers);
+    const FamilyPoint at(best);
+    for (Index i = 0; i < 5; ++i) {
+      const auto column = response_column(elbo, best, i, kGoOn);
+      ASSERT_TRUE(column.has_value());
+      const Vector dense = at.newton_step(elbo, Vector::Unit(at.x.size(), i)).head(5);
+      EXPECT_LT((dense - *column).norm(), 1e-6 * dense.norm());
+    }
+  }
 }
 
 TEST(FamilyResponse, IsExactForGaussianPosteriorsOfAnyRank) {
