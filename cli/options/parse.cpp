@@ -125,8 +125,11 @@ void take_arguments(const Command& command, const Raw& raw, std::vector<std::str
   const auto& table = command.arguments;
   const bool any_number = !table.empty() && table.back().repeatable;
   if (raw.arguments.size() > table.size() && !any_number)
-    throw UsageError(fmt::format("'{}' is one argument too many; see magva {} --help",
-                                 raw.arguments[table.size()], command.name));
+    throw UsageError(fmt::format("'{}' is one argument too many; see magva {} --help{}",
+                                 raw.arguments[table.size()], command.name,
+                                 table.empty() || table.back().name != "FILE"
+                                     ? ""
+                                     : ", and put a pattern for several files, 'part-*.csv', in quotes"));
   for (std::size_t i = raw.arguments.size(); i < table.size(); ++i)
     if (table[i].required)
       throw UsageError(fmt::format("magva {} needs {}: {}", command.name, table[i].name, table[i].help));
