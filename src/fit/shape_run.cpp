@@ -32,6 +32,9 @@ constexpr double kLargeResponse = .2;
 /// this; beyond the second, an sd off by a factor of two, it is of no use.
 constexpr double kAgreement = .2;
 constexpr double kUseless = .69;
+/// A skewed shape whose log weights have a smaller sd is close to the posterior, whatever was found about the
+/// Gaussian's margins, which is rougher than that.
+constexpr double kCloseShapeSpread = .5;
 /// An ELBO gains if it is higher by more than this many standard errors of the difference.
 constexpr double kNoise = 3;
 
@@ -120,7 +123,7 @@ class ShapeRun {
           fit_shape(evaluator, fitted_, first_map(shape), {.iterations = iterations, .seed = options_.seed}));
       const std::int64_t gradients = control.evaluations();
       Assessment assessment = assess_shape(*shaped, control);
-      keep_doubts(*shaped, assessment);
+      if (shape == ShapeChoice::kFlow || !is_close(assessment)) keep_doubts(*shaped, assessment);
       if (!control.stopped()) decide(std::move(shaped), std::move(assessment));
       result_.gradient_evaluations = gradients;
     } catch (const Stopped&) {  // the result is what it was
@@ -172,6 +175,11 @@ class ShapeRun {
                         shaped.shape(), left.parameter, std::abs(left.shift), left.sd_ratio));
         if (size > kUseless) assessment.trusted = false;
       }
+  }
+
+  /// Its log weights hardly vary, so that its KL divergence is below an eighth of a nat.
+  bool is_close(const Assessment& assessment) const {
+    return assessment.elbo_se * std::sqrt(static_cast<double>(options_.diagnostic_draws)) < kCloseShapeSpread;
   }
 
   static bool is_named(const std::string& parameter, const Assessment& assessment) {
