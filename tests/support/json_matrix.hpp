@@ -1,5 +1,6 @@
 #pragma once
 // Reads the reference figures: matrices are lists of rows, vectors are lists.
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,7 +10,7 @@
 namespace magva::test {
 
 inline nlohmann::json read_json(const std::string& file) {
-  std::ifstream in(std::string(MAGVA_TEST_DATA) + "/" + file);
+  std::ifstream in(std::filesystem::path(MAGVA_TEST_DATA) / file);
   return nlohmann::json::parse(in);
 }
 

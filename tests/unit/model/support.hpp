@@ -2,6 +2,7 @@
 // Synthetic regressions and one-line evaluation for the tests of the models.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -66,7 +67,7 @@ inline SparseMatrix to_sparse(const RowMatrix& x) {
 }
 
 inline nlohmann::json read_json(const std::string& name) {
-  std::ifstream file(std::string(MAGVA_TEST_DATA) + "/" + name);
+  std::ifstream file(std::filesystem::path(MAGVA_TEST_DATA) / name);
   return nlohmann::json::parse(file);
 }
 

@@ -14,7 +14,7 @@ namespace magva::table {
 namespace {
 
 LearntDesign expanded_ionosphere() {
-  const Table table = read_table(std::string(MAGVA_SOURCE_DIR) + "/data/ionosphere.csv");
+  const Table table = read_table(MAGVA_SOURCE_DIR "/data/ionosphere.csv");
   DesignOptions options;
   options.response = "Class";
   options.discretise = Discretise::mdlp;
