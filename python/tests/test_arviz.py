@@ -81,7 +81,14 @@ def test_counts_and_classes(arviz, frame):
     np.testing.assert_array_equal(values(hit, "observed_data", "hit"), frame["hit"] == "yes")
     assert set(np.unique(values(hit, "posterior_predictive", "hit"))) == {0, 1}
     size = magva.fit_formula("size ~ x", frame, family="categorical").to_arviz(20)
-    assert not hasattr(size, "log_likelihood")
+    baseline, *others = sorted(frame["size"].unique())
+    eta = {baseline: np.zeros((20, len(frame)))}
+    for name in others:
+        intercept, slope = (values(size, "posterior", f"{name}: {term}")[0][:, None] for term in ("(Intercept)", "x"))
+        eta[name] = intercept + slope * frame["x"].to_numpy()
+    own = np.array([eta[name][:, i] for i, name in enumerate(frame["size"])]).T
+    log_likelihood = own - np.log(sum(np.exp(e) for e in eta.values()))
+    np.testing.assert_allclose(values(size, "log_likelihood", "size")[0], log_likelihood, rtol=1e-8, atol=1e-10)
 
 
 def test_groups_have_dimensions_and_agree_with_the_likelihood(arviz, frame):
