@@ -11,8 +11,8 @@ import numpy as np
 
 from . import _core
 from ._fit import Fit
-from ._options import GROUPS, FittingOptions, Unpack, check_options
-from ._run import run
+from ._options import FittingOptions, Unpack, check_options
+from ._run import Run
 from ._structure import Array, Structure, element_names
 from ._watch import Callback
 
@@ -109,23 +109,20 @@ class JaxReport:
 
 
 def fit_flat(
+    run: Run,
     log_density: Callable[[Any], Any],
-    start: Array,
     shapes: Mapping[str, tuple[int, ...]],
     report: Callable[[Any], Mapping[str, Any]] | None,
     description: str,
-    options: str,
-    progress: bool | None,
-    callback: Callback | None,
     **structure: Any,
 ) -> Fit:
     """A fit of a JAX function of a flat theta, whose parts have these shapes; ``report`` makes quantities of it."""
     source = _core.Source.density(JaxDensity(log_density), element_names(shapes), description)
     if report is not None:
         reporter = JaxReport(report)
-        shapes = reporter.shapes(start)
+        shapes = reporter.shapes(run.init)
         source.report_by(reporter, element_names(shapes))
-    return run(source, options, start, progress, callback, Structure.from_shapes(shapes, **structure))
+    return run.fit(source, Structure.from_shapes(shapes, **structure))
 
 
 def _leaf_name(path: Any) -> str:
@@ -162,7 +159,7 @@ def fit_jax(
     import jax
     from jax.flatten_util import ravel_pytree
 
-    checked = check_options("fit_jax", options, GROUPS["fit"])
+    checked = check_options("fit_jax", options)
     leaves, _ = jax.tree_util.tree_flatten_with_path(params)
     if not leaves:
         raise ValueError("params holds no arrays: it must have the shapes of the parameters")
@@ -181,4 +178,4 @@ def fit_jax(
     name = getattr(log_density, "__name__", type(log_density).__name__)
     about = f"JAX log density '{name}' with {start.size} parameters"
     quantities = None if report is None else lambda theta: report(restore(theta))
-    return fit_flat(flat, np.array(start), shapes, quantities, about, checked, progress, callback)
+    return fit_flat(Run(checked, progress, callback, np.array(start)), flat, shapes, quantities, about)

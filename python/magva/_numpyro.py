@@ -9,7 +9,8 @@ import numpy as np
 
 from ._fit import Fit
 from ._jax import JaxFunction, double_precision, fit_flat
-from ._options import GROUPS, FittingOptions, Unpack, check_options
+from ._options import FittingOptions, Unpack, check_options
+from ._run import Run
 from ._structure import Array
 from ._watch import Callback
 
@@ -40,7 +41,7 @@ def fit_numpyro(
     from jax.flatten_util import ravel_pytree
     from numpyro.infer.util import initialize_model
 
-    checked = check_options("fit_numpyro", options, GROUPS["fit"])
+    checked = check_options("fit_numpyro", options)
     kwargs = dict(model_kwargs or {})
     key = jax.random.PRNGKey(options.get("seed", 1))
     with double_precision():
@@ -63,14 +64,11 @@ def fit_numpyro(
         if site["type"] == "sample" and site["is_observed"] and site["value"] is not None
     }
     return fit_flat(
+        Run(checked, progress, callback, np.array(start)),
         log_density,
-        np.array(start),
         {name: value.shape for name, value in sites.items()},
         constrained,
         f"NumPyro model '{getattr(model, '__name__', 'model')}' with {start.size} unconstrained parameters",
-        checked,
-        progress,
-        callback,
         observed=observed,
         groups=_groups(model, args, kwargs, JaxFunction(constrained)) if observed else {},
     )

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._fit import Fit
-from ._run import fit_arrays
+from ._regression import fit_arrays
 from ._structure import Array
 
 __all__ = ["BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression"]
