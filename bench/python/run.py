@@ -5,8 +5,8 @@ processor seconds, which a busy machine disturbs less than those of a clock.
 usage: bench/python/run.py [--models NAME,...] [--methods NAME,...] [--results FILE] [--figure FILE]
 
 Each method runs in a process of its own, with nothing compiled before; what its imports take does not count. A result is kept in FILE
-(build-bench/python.json) and not computed again. Prints the tables of docs/python/benchmark.md for all that is there; --figure draws its picture. Needs the
-packages of bench/python/requirements.txt, and magva itself.
+(build-bench/python.json) and not computed again. Prints the tables of docs/python/benchmark.md for all that is there; --figure draws
+its picture. Needs the packages of bench/python/requirements.txt, and magva itself.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from methods import METHODS, NUTS_RUN, OURS, NotForThisModelError  # noqa: E402
+from methods import METHODS, OURS, REFERENCE, NotForThisModelError  # noqa: E402
 from models import MODELS  # noqa: E402
 
 
@@ -43,29 +43,21 @@ def measure_here(model, method):
 
     jax.jit(lambda x: x + 1)(1.0)  # JAX itself is there
     watch = Stopwatch()
-    watch.start()
     try:
-        found = METHODS[method](model, watch)
+        with watch.running():
+            found = METHODS[method](model, watch)
     except ImportError as error:
         return {"why": f"not installed: {error.name}"}
     except NotForThisModelError as error:
         return {"why": str(error)}
-    watch.stop()
-    result = {"cpu_seconds": watch.seconds, "compiling": watch.compiled}
-    if method == NUTS_RUN:
-        found, reference = found
-        result["reference"] = plain(reference)
-    return {**result, "moments": plain(found)}
-
-
-def plain(moments):
-    return {site: [np.ravel(mean).tolist(), np.ravel(sd).tolist()] for site, (mean, sd) in moments.items()}
+    moments = {site: [np.ravel(mean).tolist(), np.ravel(sd).tolist()] for site, (mean, sd) in found.items()}
+    return {"cpu_seconds": watch.seconds, "compiling": watch.compiled, "moments": moments}
 
 
 def errors(found, reference):
     """Of means in posterior sds, and of log sds: root mean squares over all scalars of the model."""
     of_mean, of_sd = [], []
-    for site, (mean, sd) in reference.items():
+    for site, (mean, sd) in reference["moments"].items():
         own_mean, own_sd = (np.asarray(values) for values in found["moments"][site])
         of_mean.append((own_mean - mean) / sd)
         of_sd.append(np.log(np.maximum(own_sd, 1e-300) / sd))
@@ -86,15 +78,13 @@ def all_results(models, methods, path):
 
 
 def variational(found):
-    return {method: one for method, one in found.items() if "why" not in one and method != NUTS_RUN}
+    return {method: one for method, one in found.items() if "why" not in one and method != REFERENCE}
 
 
 def rows(results, methods, cell):
     print("| model | " + " | ".join(methods) + " |\n" + "|---" * (1 + len(methods)) + "|")
     for model, found in results.items():
-        cells = [
-            "-" if "why" in found.get(method, {"why": ""}) else cell(found[method], found[NUTS_RUN]["reference"]) for method in methods
-        ]
+        cells = ["-" if "why" in found.get(method, {"why": ""}) else cell(found[method], found[REFERENCE]) for method in methods]
         print(f"| {model.replace('_', ' ')} | " + " | ".join(cells) + " |")
     print()
 
@@ -109,7 +99,7 @@ def print_tables(results):
         return f"{one['cpu_seconds']:.1f} ({one['cpu_seconds'] - one['compiling']:.1f})"
 
     methods = [OURS, *(method for method in methods if method != OURS)]
-    rows(results, methods, accuracy)
+    rows(results, [method for method in methods if method != REFERENCE], accuracy)
     rows(results, methods, seconds)
     print_totals(results)
 
@@ -117,9 +107,9 @@ def print_tables(results):
 def print_totals(results):
     best, faster, faster_compiled = 0, 0, 0
     for found in results.values():
-        total = {method: errors(one, found[NUTS_RUN]["reference"])[2] for method, one in variational(found).items()}
+        total = {method: errors(one, found[REFERENCE])[2] for method, one in variational(found).items()}
         best += total[OURS] == min(total.values())
-        ours, nuts = found[OURS], found[NUTS_RUN]
+        ours, nuts = found[OURS], found[REFERENCE]
         faster += nuts["cpu_seconds"] > 10 * ours["cpu_seconds"]
         faster_compiled += nuts["cpu_seconds"] - nuts["compiling"] > 10 * (ours["cpu_seconds"] - ours["compiling"])
     print(f"most accurate of the variational ones on {best} of {len(results)}")
@@ -134,9 +124,9 @@ def draw(results, path):
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    for k, method in enumerate(method for method in METHODS if method != NUTS_RUN):
+    for k, method in enumerate(method for method in METHODS if method != REFERENCE):
         points = [
-            (found[NUTS_RUN]["cpu_seconds"] / found[method]["cpu_seconds"], errors(found[method], found[NUTS_RUN]["reference"])[2])
+            (found[REFERENCE]["cpu_seconds"] / found[method]["cpu_seconds"], errors(found[method], found[REFERENCE])[2])
             for found in results.values()
             if method in variational(found)
         ]
@@ -169,7 +159,7 @@ def main():
         pathlib.Path(file).write_text(json.dumps(measure_here(model, method)))
         return
     results = all_results(names(given.models, MODELS), names(given.methods, METHODS), given.results)
-    results = {model: found for model, found in results.items() if NUTS_RUN in found and OURS in found}
+    results = {model: found for model, found in results.items() if REFERENCE in found and OURS in found}
     print_tables(results)
     if given.figure:
         draw(results, given.figure)

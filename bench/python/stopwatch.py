@@ -14,12 +14,11 @@ def processor_seconds():
 
 
 class Stopwatch:
-    """Between ``start()`` and ``stop()``. JAX says itself when it compiles, others say so by ``with watch.compiling():``."""
+    """``with watch.running():`` measures. JAX says itself when it compiles, others say so by ``with watch.compiling():``."""
 
     def __init__(self):
         self.seconds = self.compiled = 0.0
         self._depth = 0
-        self._running = False
         jax.monitoring.register_scalar_listener(lambda event, _value, **_: self._jax(event, 1))
         jax.monitoring.register_event_duration_secs_listener(lambda event, _seconds, **_: self._jax(event, -1))
 
@@ -32,16 +31,14 @@ class Stopwatch:
         if self._depth == 0:
             self._begin = processor_seconds()
         self._depth += change
-        if self._depth == 0 and self._running:
+        if self._depth == 0:
             self.compiled += processor_seconds() - self._begin
 
-    def start(self):
-        self._started, self.compiled, self._running = processor_seconds(), 0.0, True
-
-    def stop(self):
-        """What comes later does not count."""
-        if self._running:
-            self.seconds, self._running = processor_seconds() - self._started, False
+    @contextmanager
+    def running(self):
+        begin, self.compiled = processor_seconds(), 0.0
+        yield
+        self.seconds = processor_seconds() - begin
 
     @contextmanager
     def compiling(self):

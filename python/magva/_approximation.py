@@ -39,7 +39,7 @@ class Approximation:
         return self._handle.posterior.best.sd()
 
     def theta_draws(self, number: int = 1000, *, seed: int = 1, correct: bool = False, resample: bool = False) -> Array:
-        """Draws of theta, one row each; ``correct`` as for :meth:`draws`."""
+        """Draws of theta, one row each; ``correct`` as for ``draws``."""
         if number < 1:
             raise ValueError(f"number is {number} and must be at least 1")
         if correct or resample:

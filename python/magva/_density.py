@@ -108,6 +108,8 @@ def fit(
 ) -> Fit:
     """Fits a Gaussian to a posterior that is given by its log density.
 
+    Ctrl-C ends the fit with the best result so far and an ``InterruptedWarning``; a second one raises ``KeyboardInterrupt``.
+
     Parameters
     ----------
     log_density
@@ -126,11 +128,9 @@ def fit(
     progress
         Whether to show a bar; by default in notebooks and on terminals.
     callback
-        Called with a :class:`FitView` after every iteration; ``False`` ends the fit with the best result so far.
+        Called with a ``FitView`` after every iteration; ``False`` ends the fit with the best result so far.
     **options
-        How the fit is run: see :func:`magva.options`.
-
-    Ctrl-C ends the fit with the best result so far and an :class:`InterruptedWarning`; a second one raises ``KeyboardInterrupt``.
+        How the fit is run: see ``magva.options``.
     """
     m = _dimension(dim)
     labels = [f"theta[{i + 1}]" for i in range(m)] if names is None else [str(name) for name in names]

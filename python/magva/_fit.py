@@ -29,7 +29,7 @@ class Fit(Approximation, Assessment):
     """A Gaussian approximation of a posterior, what it says about the parameters, and how far to trust it.
 
     Parameters are on the user's scale: the coefficients of a regression, the constrained parameters of a Stan, PyMC or NumPyro model.
-    The approximation itself, a Gaussian or another :attr:`shape`, is on the unconstrained scale of ``theta``; the names that begin with
+    The approximation itself, a Gaussian or another ``shape``, is on the unconstrained scale of ``theta``; the names that begin with
     ``theta`` are about that.
     """
 
@@ -42,7 +42,7 @@ class Fit(Approximation, Assessment):
 
     @property
     def names(self) -> list[str]:
-        """The parameters, in the order of :attr:`mean` and :attr:`sd`."""
+        """The parameters, in the order of ``mean`` and ``sd``."""
         return [row[0] for row in self._handle.parameters]
 
     @property
@@ -57,14 +57,14 @@ class Fit(Approximation, Assessment):
 
     @property
     def group_levels(self) -> dict[str, list[str]]:
-        """The groups of a mixed model by grouping factor, in the order of the arrays of :meth:`draws`."""
+        """The groups of a mixed model by grouping factor, in the order of the arrays of ``draws``."""
         return {name: list(levels) for name, levels, _ in self._handle.group_terms}
 
     def summary(self, *, correct: bool = False) -> pd.DataFrame:
         """Mean, sd, and the 5 %, 50 % and 95 % quantiles of every parameter; in a notebook, with the verdict above it.
 
         With ``correct=True`` they are those of 4,000 draws that importance weights have brought nearer to the posterior; refused with a
-        :class:`DataError` if k-hat is above .7. Those of a fit with groups always are.
+        ``DataError`` if k-hat is above .7. Those of a fit with groups always are.
         """
         from ._summary import Summary
 
@@ -103,11 +103,11 @@ class Fit(Approximation, Assessment):
         """Draws by the name of the variable, each an array (number, *shape).
 
         The effects of groups are arrays by the name of the group and the effect, ``"school: Intercept"`` of ``(1 | school)``, with the
-        groups in the order of :attr:`group_levels`. A fit with groups has drawn once and for all, 1,000 times if there are not very
+        groups in the order of ``group_levels``. A fit with groups has drawn once and for all, 1,000 times if there are not very
         many groups; if more are asked for, they repeat.
 
         With ``correct=True`` draws are chosen out of ten times as many by their importance weights, which brings them nearer to the
-        posterior; refused with a :class:`DataError` if k-hat is above .7. Those of a fit with groups always are. ``resample`` is the
+        posterior; refused with a ``DataError`` if k-hat is above .7. Those of a fit with groups always are. ``resample`` is the
         older name of ``correct``.
         """
         values = self._quantity_draws(number, seed, correct or resample)
@@ -163,7 +163,7 @@ class Fit(Approximation, Assessment):
         scale
             ``"response"``, or ``"link"`` for the linear predictor.
         correct
-            Draws nearer to the posterior, by importance weights; refused with a :class:`DataError` if k-hat is above .7.
+            Draws nearer to the posterior, by importance weights; refused with a ``DataError`` if k-hat is above .7.
         """
         from ._prediction import predict
 
@@ -199,7 +199,7 @@ class Fit(Approximation, Assessment):
         return to_arviz(self, number, seed, groups)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the folder that ``magva fit`` writes: the program and :func:`magva.load` read it."""
+        """Writes the folder that ``magva fit`` writes: the program and ``magva.load`` read it."""
         self._handle.save(os.fspath(folder))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -242,9 +242,9 @@ def _from_files(files: dict[str, bytes]) -> Fit:
 
 
 def load(folder: str | os.PathLike[str]) -> Fit:
-    """A fit from the folder that ``magva fit`` or :meth:`Fit.save` wrote.
+    """A fit from the folder that ``magva fit`` or ``Fit.save`` wrote.
 
-    Model and data are not in the folder: what needs them, such as :meth:`Fit.model_log_density`, raises a ValueError. Draws of a fit to
+    Model and data are not in the folder: what needs them, such as ``Fit.model_log_density``, raises a ValueError. Draws of a fit to
     a Stan, PyMC, JAX or NumPyro model are of its unconstrained parameters; the summary is as it was.
     """
     return Fit(_core.Fit.load(os.fspath(folder)))

@@ -179,7 +179,7 @@ def fit_jax(
         Maps parameters to a dict of what the result is to be about, such as ``{"sigma": jnp.exp(p["log_sigma"])}``; without it, the
         parameters themselves.
     progress, callback, **options
-        As for :func:`magva.fit`.
+        As for ``magva.fit``.
     """
     import jax
     from jax.flatten_util import ravel_pytree

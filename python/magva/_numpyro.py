@@ -29,14 +29,14 @@ def fit_numpyro(
     """Fits a Gaussian to the posterior of a NumPyro model, on its unconstrained scale.
 
     The result is about the model's own sites: latent and deterministic ones, constrained as the model has them.
-    :meth:`Fit.to_arviz` adds the observed data, the log likelihood and the posterior predictive distribution.
+    ``Fit.to_arviz`` adds the observed data, the log likelihood and the posterior predictive distribution.
 
     Parameters
     ----------
     model, *args, model_kwargs
         The model, and what it is called with.
     progress, callback, **options
-        As for :func:`magva.fit`.
+        As for ``magva.fit``.
     """
     from jax.flatten_util import ravel_pytree
 

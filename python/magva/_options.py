@@ -35,7 +35,7 @@ class OptionError(ValueError, TypeError):
 
 
 class FittingOptions(TypedDict, total=False):
-    """How a fit is run; :func:`magva.options` explains each."""
+    """How a fit is run; ``magva.options`` explains each."""
 
     approximation: str
     rank: int | str

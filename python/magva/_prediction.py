@@ -16,7 +16,7 @@ __all__ = ["predict"]
 
 
 def predict(handle: _core.Fit, data: Any, *, level: float, number: int, seed: int, missing: str, scale: str, correct: bool) -> pd.DataFrame:
-    """As :meth:`magva.Fit.predict` describes it; rows keep the index of a pandas table."""
+    """As ``magva.Fit.predict`` describes it; rows keep the index of a pandas table."""
     import pandas as pd
 
     from ._tables import make_table

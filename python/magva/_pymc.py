@@ -40,7 +40,7 @@ def fit_pymc(
 ) -> Fit:
     """Fits a Gaussian to the posterior of a PyMC model, on the scale of its own transforms.
 
-    The result has the model's variables and deterministics, with their dims and coords; :meth:`Fit.to_arviz` adds the observed data,
+    The result has the model's variables and deterministics, with their dims and coords; ``Fit.to_arviz`` adds the observed data,
     the log likelihood and the posterior predictive distribution.
 
     Parameters
@@ -48,7 +48,7 @@ def fit_pymc(
     model
         The model; in a ``with`` block, the one of the block.
     progress, callback, **options
-        As for :func:`magva.fit`.
+        As for ``magva.fit``.
     """
     import pymc as pm
     from pymc.blocking import DictToArrayBijection

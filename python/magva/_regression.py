@@ -43,7 +43,7 @@ def fit_table(
         A communicator of mpi4py, such as ``MPI.COMM_WORLD``: all of its ranks call this with the same table, each takes a share of the
         rows, and all get the fit. Needs magva's MPI plug-in.
     progress, callback
-        As for :func:`fit`.
+        As for ``fit``.
     **options
         The model, its prior, columns, and how the fit is run: see ``magva.options("fit_table")``.
     """
@@ -76,7 +76,7 @@ def fit_formula(
     data
         A pandas, polars or Arrow table, or a mapping of names to columns.
     init, text, comm, progress, callback
-        As for :func:`fit_table`.
+        As for ``fit_table``.
     **options
         The family of the response, priors, and how the fit is run: see ``magva.options("fit_formula")``. ``prior`` takes statements such
         as ``"x1 ~ normal(0, 1)"``, one or a list.
@@ -112,7 +112,7 @@ def fit_arrays(
     weights
         Of the observations.
     init, comm, progress, callback, **options
-        As for :func:`fit_table`.
+        As for ``fit_table``.
     """
     from ._tables import make_array_table
 

@@ -42,7 +42,7 @@ def fit_stan(
     init
         Where to start: an array of unconstrained parameters.
     progress, callback
-        As for :func:`magva.fit`.
+        As for ``magva.fit``.
     **options
         See ``magva.options("fit_stan")``.
     """

@@ -174,7 +174,7 @@ class BayesianLogisticRegression(ClassifierMixin, _Regression):  # type: ignore[
     Attributes
     ----------
     fit_
-        The :class:`magva.Fit`.
+        The ``magva.Fit``.
     coef_, intercept_
         Posterior means.
     classes_
@@ -224,7 +224,7 @@ class BayesianLogisticRegression(ClassifierMixin, _Regression):  # type: ignore[
 
 
 class BayesianLinearRegression(RegressorMixin, _Regression):  # type: ignore[misc]
-    """Linear regression with unknown noise; see :class:`BayesianLogisticRegression` for its parameters."""
+    """Linear regression with unknown noise; see ``BayesianLogisticRegression`` for its parameters."""
 
     _model = "linear"
 
@@ -245,7 +245,7 @@ class BayesianLinearRegression(RegressorMixin, _Regression):  # type: ignore[mis
 
 
 class BayesianPoissonRegression(RegressorMixin, _Regression):  # type: ignore[misc]
-    """Poisson regression of counts, or of mean counts, with a log link; see :class:`BayesianLogisticRegression` for its parameters."""
+    """Poisson regression of counts, or of mean counts, with a log link; see ``BayesianLogisticRegression`` for its parameters."""
 
     _model = "poisson"
 
