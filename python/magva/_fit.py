@@ -224,9 +224,10 @@ class Fit(Approximation, Assessment):
 
     def __repr__(self) -> str:
         rows = self._handle.parameters
-        shown = [f"  {name:<20} {mean:>10.4g} {sd:>10.3g}" for name, mean, sd, *_ in rows[:8]]
+        width = max([20, *(len(row[0]) for row in rows[:8])])
+        shown = [f"  {name:<{width}} {mean:>10.4g} {sd:>10.3g}" for name, mean, sd, *_ in rows[:8]]
         more = [f"  ... and {len(rows) - 8} more: fit.summary()"] if len(rows) > 8 else []
-        head = [f"<magva.Fit: {self.model}>", self._headline(), self.verdict, f"  {'':<20} {'mean':>10} {'sd':>10}"]
+        head = [f"<magva.Fit: {self.model}>", self._headline(), self.verdict, f"  {'':<{width}} {'mean':>10} {'sd':>10}"]
         return "\n".join(head + shown + more)
 
     def _repr_html_(self) -> str:

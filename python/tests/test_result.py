@@ -125,6 +125,12 @@ def test_texts(fit):
     assert list(fit.trace.columns) == ["iteration", "gradient_evaluations", "seconds", "elbo"]
 
 
+def test_long_names_have_room():
+    fit = magva.fit(lambda t: (-0.5 * t @ t, -t), 2, names=["a" * 30, "b"])
+    *_, head, first, second = repr(fit).splitlines()
+    assert len(head) == len(first) == len(second)
+
+
 def same(a, b):
     assert a.mean.tobytes() == b.mean.tobytes()
     assert a.elbo == b.elbo
