@@ -78,6 +78,7 @@ class _Traced:
 def _trace(model: Any, args: Any, kwargs: Any) -> _Traced:
     """The model is run with abstract values: run with values, each of its operations would be compiled on its own."""
     import jax
+    from jax.core import Tracer
     from numpyro.infer.util import initialize_model
 
     def initialize(key: Any) -> Any:
@@ -91,7 +92,7 @@ def _trace(model: Any, args: Any, kwargs: Any) -> _Traced:
         sites, observed = initialize(jax.random.PRNGKey(1))
     else:
         observed = _observed(found[-1].model_trace)
-    if any(isinstance(value, jax.core.Tracer) for value in observed.values()):  # computed by the model
+    if any(isinstance(value, Tracer) for value in observed.values()):  # computed by the model
         observed = jax.jit(lambda: initialize(jax.random.PRNGKey(1))[1])()
     info = found[-1]
     return _Traced(sites, info.potential_fn, info.postprocess_fn, {name: np.asarray(value) for name, value in observed.items()})
@@ -108,11 +109,12 @@ def _observed(trace: Mapping[str, Any]) -> dict[str, Any]:
 def _outlives_the_trace(trace: Mapping[str, Any]) -> bool:
     """Whether the model's functions hold values of this run: of parameters, or bounds that are computed."""
     import jax
+    from jax.core import Tracer
 
     if any(site["type"] in ("param", "mutable") for site in trace.values()):
         return True
     supports = [site["fn"].support for site in trace.values() if site["type"] == "sample"]
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(supports))
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree_util.tree_leaves(supports))
 
 
 def _start(density: JaxDensity, dim: int, seed: int) -> Array:
@@ -122,7 +124,7 @@ def _start(density: JaxDensity, dim: int, seed: int) -> Array:
     finite = np.flatnonzero(np.isfinite(values))
     if not len(finite):
         raise ValueError("the model's log density is not finite at any of 16 random points: look at its priors, supports and data")
-    return points[finite[0]]
+    return np.array(points[finite[0]])
 
 
 def _groups(
