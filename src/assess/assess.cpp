@@ -337,7 +337,7 @@ void assess_weighted_moments(Evaluator& evaluator, const Gaussian& q, const Smoo
 /// posterior's difference from the fitted Gaussian is understood.
 bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                   const AssessmentOptions& options, Assessment& out) {
-  bool understood = assess_marginals(evaluator, q, weights, options.seed, out);
+  bool understood = options.probe_marginals && assess_marginals(evaluator, q, weights, options.seed, out);
   if (out.ending.claims_optimum && options.probe_tails)
     understood = assess_tails(evaluator, q, options.seed + 4, out) || understood;
   const Gaussian& reported = out.correction_holds ? q.corrected() : q;
