@@ -81,14 +81,15 @@ test-package: package
 	@scripts/setup qemu bare
 	scripts/test-package build-package/magva_*.deb
 
-# A source distribution and a wheel for manylinux in dist/, and the wheel in a fresh virtual environment.
+# A source distribution and wheels for manylinux in dist/, by default for this machine's Python, and the wheel in a fresh virtual
+# environment. make wheel PYTHONS="python3.11 python3.12": that of 3.12 is for all later ones, too.
+PYTHONS ?= python3
 wheel:
 	@scripts/setup build test
-	@scripts/python-venv build/venv
-	scripts/wheel build/venv dist
+	JOBS=$(JOBS) scripts/wheel dist $(PYTHONS)
 
 test-wheel: wheel
-	scripts/test-wheel dist
+	for python in $(PYTHONS); do scripts/test-wheel dist $$python || exit 1; done
 
 # The documentation's site in site/, looked at in a browser. Nothing is fetched while it is built or read.
 docs:
