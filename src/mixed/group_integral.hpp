@@ -40,8 +40,7 @@ class GroupIntegral {
                            IntegralSums& sums) const = 0;
   /// The same without derivatives.
   virtual double log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const = 0;
-  /// Draws `first`, `first` + 1, ... of the chunk's effects given the data, by resampling proposals from a
-  /// Gaussian at each mode.
+  /// Draws `first`, `first` + 1, ... of the chunk's effects given the data.
   virtual void draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
                     std::uint32_t first, const std::vector<EffectColumns>& out) const = 0;
 };
@@ -57,9 +56,7 @@ std::unique_ptr<const GroupIntegral> integrate_nested(Problem problem);
 /// The terms from the outermost factor to the innermost; empty if their groups are not nested.
 std::vector<std::size_t> nesting(const std::vector<GroupTerm>& terms);
 
-/// Standard normal numbers of a seed, a draw and a group.
-void group_noise(std::uint64_t seed, std::uint32_t draw, Index group, MatrixRef out);
-/// A place drawn with probabilities proportional to exp(log_weights), from a normal number.
-Index pick(ConstVectorRef log_weights, double normal);
+/// Standard normal numbers of a seed, a draw, a group and a round of proposals.
+void group_noise(std::uint64_t seed, std::uint32_t draw, Index group, int round, MatrixRef out);
 
 }  // namespace magva::mixed

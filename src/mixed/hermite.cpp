@@ -25,4 +25,45 @@ HermiteRule hermite_rule(Index points, Index dimension) {
   return rule;
 }
 
+namespace {
+
+struct Step {
+  Index points;   // along each axis
+  double spread;  // up to which they do
+};
+
+/// Of one, two, ... effects. Errors of a group's log integral are about 1e-6 for one effect, 1e-5 for two and
+/// 1e-4 for three up to a spread of 1.
+std::vector<Step> steps_of(Index dimension) {
+  switch (dimension) {
+    case 1:
+      return {{7, .35}, {9, .5}, {11, .7}, {15, 1.2}, {21, 2.4}, {31, 0}};
+    case 2:
+      return {{7, .5}, {9, 1}, {11, 2}, {15, 0}};
+    case 3:
+      return {{5, .4}, {7, 1.2}, {9, 0}};
+    case 4:
+      return {{5, 0}};
+    case 5:
+      return {{4, 0}};
+    default:
+      return {{3, 0}};
+  }
+}
+
+}  // namespace
+
+HermiteRules::HermiteRules(Index dimension) {
+  for (const Step& step : steps_of(dimension)) {
+    rules_.push_back(hermite_rule(step.points, dimension));
+    spread_.push_back(step.spread);
+  }
+}
+
+const HermiteRule& HermiteRules::for_spread(double spread) const {
+  std::size_t k = 0;
+  while (k + 1 < rules_.size() && !(spread <= spread_[k])) ++k;
+  return rules_[k];
+}
+
 }  // namespace magva::mixed
