@@ -55,7 +55,8 @@ void GroupBatch::set_predictors(const Matrix& v, Index first, Index end) {
   }
 }
 
-void GroupBatch::differentiate(Index g, const SmallVector& v, SmallVector& gradient, Small& precision) const {
+void GroupBatch::differentiate(Index g, const SmallVector& v, SmallVector& gradient,
+                               SmallMatrix& precision) const {
   const Index q = rows_.effects_each(), from = row(g), n = count(g), stride = chunk_.rows;
   gradient = -v;
   precision.setIdentity(v.size(), v.size());
@@ -94,7 +95,7 @@ void GroupBatch::find_modes() {
   Matrix next = mode_, step = mode_;
   std::vector<char> searching(static_cast<std::size_t>(groups()), 1);
   SmallVector gradient(e);
-  Small precision(e, e);
+  SmallMatrix precision(e, e);
   Index left = groups();
   for (int k = 0; k < kMostNewtonSteps && left > 0; ++k) {
     set_predictors(next, 0, groups());
@@ -110,9 +111,9 @@ void GroupBatch::find_modes() {
       at_mode_(g) = value;
       mode_.col(g) = next.col(g);
       differentiate(g, mode_.col(g), gradient, precision);
-      const Eigen::LLT<Small> llt(precision);
+      const Eigen::LLT<SmallMatrix> llt(precision);
       step.col(g) = llt.solve(gradient);
-      const Small factor = llt.matrixL().transpose().solve(Small::Identity(e, e));
+      const SmallMatrix factor = llt.matrixL().transpose().solve(SmallMatrix::Identity(e, e));
       factor_.col(g) = factor.reshaped();
       log_volume_(g) = factor.diagonal().array().log().sum();
       next.col(g) = mode_.col(g) + step.col(g);
@@ -158,7 +159,7 @@ void GroupBatch::relative_integrands(const Matrix& v, Index first, Index end, Ve
 }
 
 double GroupBatch::log_integral(const HermiteRules& rules) {
-  const HermiteRule& rule = rules.for_spread(spread());
+  const HermiteRule& rule = rules.for_spread(spread(), Accuracy::value);
   Vector sums = Vector::Zero(groups()), terms(groups());
   for (Index k = 0; k < rule.size(); ++k) {
     const Matrix v = around_modes(rule.points.col(k));
@@ -171,7 +172,7 @@ double GroupBatch::log_integral(const HermiteRules& rules) {
 }
 
 double GroupBatch::integrate(const HermiteRules& rules, double* slopes, IntegralSums& sums) {
-  const HermiteRule& rule = rules.for_spread(spread());
+  const HermiteRule& rule = rules.for_spread(spread(), Accuracy::gradient);
   const Index n = chunk_.rows, q = rows_.effects_each(), predictors = rows_.problem.predictors;
   const Index owns = sums.by_own.size();
   Vector share(groups()), weight = Vector::Zero(groups());

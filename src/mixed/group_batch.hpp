@@ -37,10 +37,6 @@ class GroupBatch {
   void draw(std::uint64_t seed, std::uint32_t first, const std::vector<EffectColumns>& out);
 
  private:
-  using Small = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMostQuadratureEffects,
-                              kMostQuadratureEffects>;
-  using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMostQuadratureEffects, 1>;
-
   Index groups() const { return chunk_.groups; }
   /// Of a group in the chunk: its first row in the chunk, and how many.
   Index row(Index g) const { return rows_.begin(chunk_.first_group + g) - chunk_.first_row; }
@@ -52,7 +48,7 @@ class GroupBatch {
   void set_predictors(const Matrix& v, Index first, Index end);
   void find_modes();
   /// Gradient and negative Hessian of the log integrand of a group at `v`, from the rows' derivatives.
-  void differentiate(Index g, const SmallVector& v, SmallVector& gradient, Small& precision) const;
+  void differentiate(Index g, const SmallVector& v, SmallVector& gradient, SmallMatrix& precision) const;
   /// Sums of `value_` over the rows of each group, less |v|^2 / 2 and the value at the mode.
   void relative_integrands(const Matrix& v, Index first, Index end, VectorRef out) const;
   /// The largest sd of a row's linear predictors.

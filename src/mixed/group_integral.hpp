@@ -47,6 +47,11 @@ class GroupIntegral {
 
 /// With more effects of a group the points of a product rule are too many.
 inline constexpr Index kMostQuadratureEffects = 6;
+/// As much as that, without memory from the heap: in whole vectors of a processor.
+inline constexpr int kSmall = 8;
+using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kSmall, 1>;
+using SmallMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kSmall, kSmall>;
+
 /// A single grouping factor with at most so many effects. With several linear predictors there is a term for
 /// each, all with the same groups.
 std::unique_ptr<const GroupIntegral> integrate_one_factor(Problem problem);

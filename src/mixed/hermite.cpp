@@ -32,12 +32,11 @@ struct Step {
   double spread;  // up to which they do
 };
 
-/// Of one, two, ... effects. Errors of a group's log integral are about 1e-6 for one effect, 1e-5 for two and
-/// 1e-4 for three up to a spread of 1.
+/// Of one, two, ... effects, for gradients.
 std::vector<Step> steps_of(Index dimension) {
   switch (dimension) {
     case 1:
-      return {{7, .35}, {9, .5}, {11, .7}, {15, 1.2}, {21, 2.4}, {31, 0}};
+      return {{5, .2}, {7, .35}, {9, .5}, {11, .7}, {15, 1.2}, {21, 2.4}, {31, 0}};
     case 2:
       return {{7, .5}, {9, 1}, {11, 2}, {15, 0}};
     case 3:
@@ -60,9 +59,11 @@ HermiteRules::HermiteRules(Index dimension) {
   }
 }
 
-const HermiteRule& HermiteRules::for_spread(double spread) const {
+const HermiteRule& HermiteRules::for_spread(double spread, Accuracy accuracy) const {
+  constexpr double kFarther = 1.5;  // the same points reach for values
+  const double wanted = accuracy == Accuracy::value ? spread / kFarther : spread;
   std::size_t k = 0;
-  while (k + 1 < rules_.size() && !(spread <= spread_[k])) ++k;
+  while (k + 1 < rules_.size() && !(wanted <= spread_[k])) ++k;
   return rules_[k];
 }
 

@@ -90,7 +90,7 @@ void LevelIntegral::find_modes(const Vector& offset, const ContentOf& content, W
 
 void LevelIntegral::integrate(const Vector& offset, const ContentOf& content, Wanted wanted, Contents& out) {
   const double s = shape_.sd;
-  Contents at;
+  Contents& at = at_;
   find_modes(offset, content, Wanted::profile, at);
   if (wanted == Wanted::profile) {  // the derivatives of a maximum
     out.value = at_mode_;
@@ -99,7 +99,7 @@ void LevelIntegral::integrate(const Vector& offset, const ContentOf& content, Wa
     return;
   }
   if (!shape_.innermost) find_modes(offset, content, Wanted::curvature, at);
-  const HermiteRule& rule = rules_.for_spread(s * mode_sd_.maxCoeff());
+  const HermiteRule& rule = rules_.for_spread(s * mode_sd_.maxCoeff(), shape_.accuracy);
   Vector sums = Vector::Zero(shape_.groups);
   out.slope = out.curvature = Vector::Zero(wanted == Wanted::value ? 0 : shape_.groups);
   for (Index k = 0; k < rule.size(); ++k) {

@@ -38,6 +38,7 @@ class LevelIntegral {
     Index number;
     std::vector<Index> group_of_row;
     bool innermost;
+    Accuracy accuracy;
   };
   LevelIntegral(Shape shape, const HermiteRules& rules);
 
@@ -64,6 +65,7 @@ class LevelIntegral {
   Matrix polynomial_;  // a column for each group
   Matrix points_;      // value, first and second derivative at each point
   Vector bound_;
+  Contents at_;  // memory
 };
 
 }  // namespace magva::mixed

@@ -48,7 +48,8 @@ class NestedChunk {
       sd_.push_back(at.lambda[nested.order[level]](0, 0));
       levels_.emplace_back(
           LevelIntegral::Shape{place.count, sd_.back(), number(level), place.group_of_row,
-                               level + 1 == nested.plain_levels() || level + 1 == nested.groups.depth()},
+                               level + 1 == nested.plain_levels() || level + 1 == nested.groups.depth(),
+                               most == Wanted::gradient ? Accuracy::gradient : Accuracy::value},
           nested.rules);
     }
     inner_.resize(levels_.size() + 1);
@@ -86,28 +87,35 @@ class NestedChunk {
       if (levels_[level].shape().innermost) {
         RowContents& rows = level + 1 < nested_.groups.depth() && row_effects_ ? *row_effects_ : *plain_rows_;
         rows.at(eta_ + offset(places_[level].group_of_row), wanted, parts);
-        add_up(parts, places_[level].group_of_row, places_[level].count, wanted, out);
+        add_up(parts, places_[level].end_row, wanted, out);
         return;
       }
       const std::vector<Index>& parent = places_[level + 1].parent;
       levels_[level + 1].integrate(offset(parent), content_of(level + 1), wanted, parts);
-      add_up(parts, parent, places_[level].count, wanted, out);
+      add_up(parts, places_[level].end_child, wanted, out);
     };
   }
 
-  static void add_up(const Contents& parts, const std::vector<Index>& of, Index count, Wanted wanted,
-                     Contents& out) {
+  /// Sums over the parts of each group; `ends`: one past its last part.
+  static void add_up(const Contents& parts, const std::vector<Index>& ends, Wanted wanted, Contents& out) {
+    const auto count = static_cast<Index>(ends.size());
     const auto sums = [&](const Vector& values, Vector& to) {
-      to.setZero(count);
-      for (Index i = 0; i < values.size(); ++i) to(of[static_cast<std::size_t>(i)]) += values(i);
+      to.resize(count);
+      Index i = 0;
+      for (Index g = 0; g < count; ++g) {
+        double sum = 0;
+        for (const Index end = ends[static_cast<std::size_t>(g)]; i < end; ++i) sum += values(i);
+        to(g) = sum;
+      }
     };
     sums(parts.value, out.value);
     if (wanted == Wanted::value) return;
     sums(parts.slope, out.slope);
     if (wanted != Wanted::gradient) return sums(parts.curvature, out.curvature);
     out.others.setZero(parts.others.rows(), count);
-    for (Index i = 0; i < parts.others.cols(); ++i)
-      out.others.col(of[static_cast<std::size_t>(i)]) += parts.others.col(i);
+    for (Index g = 0, i = 0; g < count; ++g)
+      for (const Index end = ends[static_cast<std::size_t>(g)]; i < end; ++i)
+        out.others.col(g) += parts.others.col(i);
     out.rows = parts.rows;
   }
 

@@ -47,11 +47,14 @@ std::vector<LevelOfChunk> NestedGroups::levels_of(const GroupChunk& chunk) const
   std::vector<LevelOfChunk> out;
   Index first = chunk.first_group, end = chunk.first_group + chunk.groups;
   for (std::size_t level = 0; level < levels_.size(); ++level) {
-    LevelOfChunk here{first, end - first, {}, {}};
+    LevelOfChunk here{first, end - first, {}, {}, {}, {}};
     here.group_of_row.resize(static_cast<std::size_t>(chunk.rows));
-    for (Index g = first; g < end; ++g)
+    for (Index g = first; g < end; ++g) {
+      here.end_row.push_back(group(level, g).end_row - chunk.first_row);
+      here.end_child.push_back(group(level, g).end_child - group(level, first).first_child);
       std::fill(here.group_of_row.begin() + (group(level, g).first_row - chunk.first_row),
                 here.group_of_row.begin() + (group(level, g).end_row - chunk.first_row), g - first);
+    }
     for (Index g = first; g < end && level > 0; ++g)
       here.parent.push_back(
           out.back().group_of_row[static_cast<std::size_t>(group(level, g).first_row - chunk.first_row)]);

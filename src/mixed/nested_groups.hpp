@@ -17,6 +17,8 @@ struct LevelOfChunk {
   Index first = 0, count = 0;
   std::vector<Index> parent;        ///< of each, its number in the chunk's part of the level above
   std::vector<Index> group_of_row;  ///< of each row of the chunk
+  std::vector<Index> end_row;       ///< of each, in the chunk
+  std::vector<Index> end_child;     ///< of each, in the chunk's part of the level below
 };
 
 /// Levels from the outermost to the innermost, of a problem whose rows are sorted by them.

@@ -25,12 +25,12 @@ inline double log_proposal(double squared_length, Index dimension) {
 /// A proposal in standard coordinates, and how far below its bound the log ratio may be.
 struct Proposal {
   Proposal(std::uint64_t seed, std::uint32_t draw, Index group, int round, Index dimension) {
-    Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMostQuadratureEffects + 6, 1> normal(dimension + 6);
+    Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 2 * kSmall, 1> normal(dimension + 6);
     group_noise(seed, draw, group, round, normal);
     z = normal.head(dimension) * (2 / normal.segment(dimension, 4).norm());
     slack = .5 * normal.tail(2).squaredNorm();  // exponential: minus the logarithm of a uniform number
   }
-  Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMostQuadratureEffects, 1> z;
+  SmallVector z;
   double slack;
 };
 

@@ -73,11 +73,11 @@ class PlainRows final : public RowContents {
 /// Equally spaced nodes of one function and others beside it.
 class NodeTable {
  public:
-  NodeTable(double origin, double spacing) : origin_(origin), spacing_(spacing) {}
+  NodeTable(double origin, double spacing) : origin_(origin), spacing_(spacing), by_spacing_(1 / spacing) {}
 
   double spacing() const { return spacing_; }
   double at(Index node) const { return origin_ + spacing_ * static_cast<double>(node); }
-  double place(double eta) const { return (eta - origin_) / spacing_; }
+  double place(double eta) const { return (eta - origin_) * by_spacing_; }
   bool has(Index first, Index last) const {
     return first >= first_ && last < first_ + static_cast<Index>(nodes_.size());
   }
@@ -95,20 +95,23 @@ class NodeTable {
     } else {
       nodes_.insert(nodes_.end(), nodes.begin(), nodes.end());
     }
+    pieces_.clear();
+    for (std::size_t k = 0; k + 1 < nodes_.size(); ++k)
+      pieces_.push_back(piece_between(nodes_[k], nodes_[k + 1]));
   }
 
-  /// p(t) = f + g t + c t^2 + t^3 (u + v t + w t^2) between two nodes, t in [0, 1].
+  /// p(t) = c0 + c1 t + ... + c5 t^5 between two nodes, t in [0, 1).
+  double quintic(double place) const {
+    const double left = std::floor(place), t = place - left;
+    const std::array<double, 6>& c = piece(static_cast<Index>(left));
+    return c[0] + t * (c[1] + t * (c[2] + t * (c[3] + t * (c[4] + t * c[5]))));
+  }
   void quintic(double place, double& value, double& slope, double& curvature) const {
-    const double left = std::floor(place), t = place - left, h = spacing_;
-    const Node& from = node(static_cast<Index>(left));
-    const Node& to = node(static_cast<Index>(left) + 1);
-    const double f = from[0], g = h * from[1], c = .5 * h * h * from[2];
-    const double rise = to[0] - f - g - c, turn = h * to[1] - g - 2 * c, bend = .5 * h * h * to[2] - c;
-    const double u = 10 * rise - 4 * turn + bend, v = -15 * rise + 7 * turn - 2 * bend,
-                 w = 6 * rise - 3 * turn + bend;
-    value = f + t * (g + t * (c + t * (u + t * (v + t * w))));
-    slope = (g + t * (2 * c + t * (3 * u + t * (4 * v + t * 5 * w)))) / h;
-    curvature = 2 * (c + t * (3 * u + t * (6 * v + t * 10 * w))) / (h * h);
+    const double left = std::floor(place), t = place - left, by_eta = by_spacing_;
+    const std::array<double, 6>& c = piece(static_cast<Index>(left));
+    value = c[0] + t * (c[1] + t * (c[2] + t * (c[3] + t * (c[4] + t * c[5]))));
+    slope = by_eta * (c[1] + t * (2 * c[2] + t * (3 * c[3] + t * (4 * c[4] + t * 5 * c[5]))));
+    curvature = by_eta * by_eta * 2 * (c[2] + t * (3 * c[3] + t * (6 * c[4] + t * 10 * c[5])));
   }
   /// The others, by polynomials through six nodes.
   void lagrange(double place, Index others, double* out) const {
@@ -126,11 +129,20 @@ class NodeTable {
   }
 
  private:
+  /// The quintic that agrees with value and derivatives at both ends.
+  std::array<double, 6> piece_between(const Node& from, const Node& to) const {
+    const double h = spacing_, f = from[0], g = h * from[1], c = .5 * h * h * from[2];
+    const double rise = to[0] - f - g - c, turn = h * to[1] - g - 2 * c, bend = .5 * h * h * to[2] - c;
+    return {
+        f, g, c, 10 * rise - 4 * turn + bend, -15 * rise + 7 * turn - 2 * bend, 6 * rise - 3 * turn + bend};
+  }
+  const std::array<double, 6>& piece(Index k) const { return pieces_[static_cast<std::size_t>(k - first_)]; }
   const Node& node(Index k) const { return nodes_[static_cast<std::size_t>(k - first_)]; }
 
-  double origin_, spacing_;
+  double origin_, spacing_, by_spacing_;
   Index first_ = 0;
   std::vector<Node> nodes_;
+  std::vector<std::array<double, 6>> pieces_;  // between each two of them
 };
 
 class RowEffects final : public RowContents {
@@ -142,23 +154,21 @@ class RowEffects final : public RowContents {
   }
 
   void at(const Vector& eta, Wanted wanted, Contents& out) override {
-    for (Vector* values : {&out.value, &out.slope, &out.curvature}) values->resize(rows_.count);
+    if (wanted == Wanted::value) return values(eta, out.value);
+    for (Vector* to : {&out.value, &out.slope, &out.curvature}) to->resize(rows_.count);
     const bool gradient = wanted == Wanted::gradient;
     if (gradient) out.others = Matrix::Zero(rows_.others, rows_.count);
     const Index owns = rows_.own.size();
     for (Index i = 0; i < rows_.count; ++i) {
-      const std::size_t number = static_cast<std::size_t>(table_of_row_[static_cast<std::size_t>(i)]);
-      const double place = tables_[number].place(eta(i));
-      if (!std::isfinite(place) || std::abs(place) > kMostNodes) {
+      const auto [table, place] = find(i, eta(i));
+      if (!table) {
         out.value(i) = out.slope(i) = out.curvature(i) = std::numeric_limits<double>::quiet_NaN();
         continue;
       }
-      const auto left = static_cast<Index>(std::floor(place));
-      if (!tables_[number].has(left - 2, left + 3)) extend(number, left);
-      tables_[number].quintic(place, out.value(i), out.slope(i), out.curvature(i));
+      table->quintic(place, out.value(i), out.slope(i), out.curvature(i));
       if (!gradient) continue;
       std::array<double, kMostOwnParameters + 1> others{};
-      tables_[number].lagrange(place, owns + 1, others.data());
+      table->lagrange(place, owns + 1, others.data());
       for (Index k = 0; k < owns; ++k) out.others(k, i) = others[static_cast<std::size_t>(k)];
       out.others(level_.number, i) = others[static_cast<std::size_t>(owns)];
     }
@@ -166,6 +176,28 @@ class RowEffects final : public RowContents {
   }
 
  private:
+  void values(const Vector& eta, Vector& out) {
+    out.resize(rows_.count);
+    for (Index i = 0; i < rows_.count; ++i) {
+      const auto [table, place] = find(i, eta(i));
+      out(i) = table ? table->quintic(place) : std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+
+  /// The row's table, with nodes around this predictor, and the place there; null if there can be none.
+  struct Found {
+    const NodeTable* table;
+    double place;
+  };
+  Found find(Index row, double eta) {
+    const auto number = static_cast<std::size_t>(table_of_row_[static_cast<std::size_t>(row)]);
+    const double place = tables_[number].place(eta);
+    if (!(std::abs(place) < kMostNodes)) return {nullptr, 0};
+    const auto left = static_cast<Index>(std::floor(place));
+    if (!tables_[number].has(left - 2, left + 3)) extend(number, left);
+    return {&tables_[number], place};
+  }
+
   static constexpr double kSpacing = .4;
   static constexpr double kModerate = 10;  // above this curvature nodes are closer
   static constexpr double kMargin = 1.5;   // beyond the predictors without outer effects
@@ -246,7 +278,7 @@ void RowEffects::add_nodes(const std::vector<Stretch>& stretches) {
     densities(*rows_.problem.family, points.rows(), points.weight.empty() ? nullptr : points.weight.data(),
               rows_.own, at, wanted, out);
   };
-  LevelIntegral integral({count, level_.sd, owns, {}, true}, level_.rules);
+  LevelIntegral integral({count, level_.sd, owns, {}, true, Accuracy::gradient}, level_.rules);
   const Vector at = Eigen::Map<const Vector>(eta.data(), count);
   Contents found, others;
   integral.integrate(at, content, Wanted::curvature, found);
