@@ -21,22 +21,25 @@ import numpy as np
 
 PREDICTORS = 19
 BLOCK = 100_000
+DIFFERENT = 4096
 
 
 def write(path: Path, rows: int, family: str) -> None:
+    """Predictors are taken from some thousand different rows: numbers as text take longest."""
     rng = np.random.default_rng(1)
     groups = max(2, rows // 100)
     effects = rng.normal(size=groups)
-    beta = rng.normal(size=PREDICTORS) * 0.2
+    x = rng.normal(size=(DIFFERENT, PREDICTORS)).round(3)
+    linear = x @ (rng.normal(size=PREDICTORS) * 0.2)
+    text = [",".join(f"{value:.3f}" for value in row) for row in x]
     with path.open("w") as file:
         file.write(",".join(["y", "g", *(f"x{j}" for j in range(1, PREDICTORS + 1))]) + "\n")
         for first in range(0, rows, BLOCK):
             count = min(BLOCK, rows - first)
-            g = rng.integers(0, groups, count)
-            x = rng.normal(size=(count, PREDICTORS)).round(3)
-            eta = x @ beta + effects[g]
-            y = eta + rng.normal(size=count) if family == "gaussian" else (rng.random(count) < 1 / (1 + np.exp(-eta))).astype(float)
-            np.savetxt(file, np.column_stack([y, g, x]), delimiter=",", fmt=["%.4g", "%d"] + ["%.3f"] * PREDICTORS)
+            g, k = rng.integers(0, groups, count), rng.integers(0, DIFFERENT, count)
+            eta = linear[k] + effects[g]
+            y = (eta + rng.normal(size=count)).round(4) if family == "gaussian" else (rng.random(count) < 1 / (1 + np.exp(-eta))).astype(int)
+            file.write("".join(f"{a},{b},{text[c]}\n" for a, b, c in zip(y.tolist(), g.tolist(), k.tolist(), strict=True)))
 
 
 def main() -> None:

@@ -178,9 +178,10 @@ class Parser {
   }
 
   void check_operand_follows(const std::string& op) const {
-    if (token_.kind != TokenKind::end && !is(")") && !is(",") && !is("~")) return;
-    fail(op == "|" || op == "||" ? fmt::format("the group is missing after '{}', as in (1 {} school)", op, op)
-                                 : fmt::format("there is nothing after '{}'", op));
+    const bool ends = token_.kind == TokenKind::end;
+    if ((op == "|" || op == "||") && (ends || is(")")))
+      fail(fmt::format("the group is missing after '{}', as in (1 {} school)", op, op));
+    if (is(")") || is(",") || is("~")) fail(fmt::format("there is nothing after '{}'", op));
   }
 
   Node expression(int least) {

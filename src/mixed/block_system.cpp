@@ -78,8 +78,8 @@ void BlockSystem::find_pairs(BlockPattern& pattern) {
 namespace {
 
 /// What the effects of a term multiply in a row; null: an intercept.
-struct RowEffects {
-  explicit RowEffects(const GroupTerm& term)
+struct TermRows {
+  explicit TermRows(const GroupTerm& term)
       : z(term.z.cols() > 0 ? term.z.data() : nullptr),
         count(term.effect_count()),
         group(term.group.data()) {}
@@ -92,7 +92,7 @@ struct RowEffects {
 };
 
 /// blocks[block_of_row] += w a b', for all rows.
-void add_blocks(const RowEffects& a, const RowEffects& b, const std::int32_t* block_of_row,
+void add_blocks(const TermRows& a, const TermRows& b, const std::int32_t* block_of_row,
                 ConstVectorRef weights, Vector& blocks) {
   if (!a.z && !b.z) {
     for (Index i = 0; i < weights.size(); ++i) blocks(block_of_row[i]) += weights(i);
@@ -112,13 +112,13 @@ BlockSystem::Gram BlockSystem::gram(ConstVectorRef weights) const {
   Gram out;
   out.x = Matrix::Zero(coefficients_, coefficients_);
   for (std::size_t k = 0; k < terms(); ++k) {
-    const RowEffects effects(term(k));
+    const TermRows effects(term(k));
     out.term.push_back(Vector::Zero(term(k).level_count() * effects.count * effects.count));
     out.with_x.push_back(RowMatrix::Zero(term(k).level_count() * effects.count, coefficients_));
     add_blocks(effects, effects, effects.group, weights, out.term[k]);
   }
   for (const TermPair& pair : pairs_) {
-    const RowEffects a(term(pair.first)), b(term(pair.second));
+    const TermRows a(term(pair.first)), b(term(pair.second));
     Vector& blocks = out.pair.emplace_back(Vector::Zero(pair.count * a.count * b.count));
     add_blocks(a, b, pair.of_row.data(), weights, blocks);
   }
@@ -127,7 +127,7 @@ BlockSystem::Gram BlockSystem::gram(ConstVectorRef weights) const {
     const RowMatrix weighted = weights.segment(first, rows.rows()).asDiagonal() * rows;
     out.x.noalias() += rows.transpose() * weighted;
     for (std::size_t k = 0; k < terms(); ++k) {
-      const RowEffects effects(term(k));
+      const TermRows effects(term(k));
       for (Index i = 0; i < rows.rows(); ++i) {
         const double* from = weighted.data() + i * coefficients_;
         const double* z = effects.of(first + i);
@@ -143,7 +143,7 @@ BlockSystem::Gram BlockSystem::gram(ConstVectorRef weights) const {
 Vector BlockSystem::transposed_times(ConstVectorRef t) const {
   Vector out = Vector::Zero(size());
   for (std::size_t k = 0; k < terms(); ++k) {
-    const RowEffects effects(term(k));
+    const TermRows effects(term(k));
     for (Index i = 0; i < t.size(); ++i) {
       double* to = out.data() + effect(k, effects.group[i]);
       const double* z = effects.of(i);
@@ -164,7 +164,7 @@ Vector BlockSystem::times(ConstVectorRef b) const {
       out.segment(first, rows.rows()).noalias() = rows * b.segment(coefficient(), coefficients_);
     });
   for (std::size_t k = 0; k < terms(); ++k) {
-    const RowEffects effects(term(k));
+    const TermRows effects(term(k));
     for (Index i = 0; i < out.size(); ++i) {
       const double* from = b.data() + effect(k, effects.group[i]);
       const double* z = effects.of(i);

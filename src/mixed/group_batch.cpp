@@ -231,10 +231,10 @@ void GroupBatch::draw(std::uint64_t seed, std::uint32_t first, const std::vector
   Vector terms(groups());
   for (std::size_t s = 0; s < out.size(); ++s) {
     PendingDraws pending(groups(), e);
+    ProposalNoise noise({seed, first + static_cast<std::uint32_t>(s), 0}, chunk_.first_group, groups(), e);
     while (pending.next_round()) {
       pending.for_each([&](Index g) {
-        const Proposal proposal(seed, first + static_cast<std::uint32_t>(s), chunk_.first_group + g,
-                                pending.round(), e);
+        const Proposal proposal = noise.at(g, pending.round());
         v.col(g) = mode_.col(g) + factor_.col(g).reshaped(e, e) * proposal.z;
         pending.set(g, proposal);
       });

@@ -61,7 +61,8 @@ std::unique_ptr<const GroupIntegral> integrate_nested(Problem problem);
 /// The terms from the outermost factor to the innermost; empty if their groups are not nested.
 std::vector<std::size_t> nesting(const std::vector<GroupTerm>& terms);
 
-/// Standard normal numbers of a seed, a draw, a group and a round of proposals.
-void group_noise(std::uint64_t seed, std::uint32_t draw, Index group, int round, MatrixRef out);
+/// Standard normal numbers `range` of those of a seed, a draw, a level of groups and a round of proposals.
+void proposal_noise(std::uint64_t seed, std::uint32_t draw, std::size_t level, int round, Range range,
+                    double* out);
 
 }  // namespace magva::mixed

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "mixed/rejection.hpp"
-
 namespace magva::mixed {
 
 namespace {
@@ -177,10 +175,10 @@ double LevelIntegral::log_density(Index g, double z) const {
   return sum;
 }
 
-double LevelIntegral::draw(Index g, std::uint64_t seed, std::uint32_t draw, Index group) const {
+double LevelIntegral::draw(Index g, ProposalNoise& noise) const {
   double z = 0;
   for (int round = 0; round < kMostRoundsOfDraw; ++round) {
-    const Proposal proposal(seed, draw, group, round, 1);
+    const Proposal proposal = noise.at(g, round);
     z = proposal.z(0);
     if (log_density(g, z) - bound_(g) - log_proposal(z * z, 1) >= -proposal.slack) break;
   }

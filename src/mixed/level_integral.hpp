@@ -7,6 +7,7 @@
 
 #include "mixed/hermite.hpp"
 #include "mixed/methods.hpp"
+#include "mixed/rejection.hpp"
 
 namespace magva::mixed {
 
@@ -48,8 +49,8 @@ class LevelIntegral {
   /// Log densities of the groups' own v near their modes, by which draws are made: polynomials through values
   /// and derivatives at some points.
   void prepare_draws(const Vector& offset, const ContentOf& content);
-  /// v of a group, by rejection. `group`: its number in the noise.
-  double draw(Index g, std::uint64_t seed, std::uint32_t draw, Index group) const;
+  /// v of a group, by rejection.
+  double draw(Index g, ProposalNoise& noise) const;
 
  private:
   void find_modes(const Vector& offset, const ContentOf& content, Wanted wanted, Contents& at);

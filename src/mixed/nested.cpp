@@ -122,13 +122,11 @@ class NestedChunk {
   /// Offsets of what the groups contain, with their effects.
   Vector put_draws(std::size_t level, const Vector& offset, std::uint64_t seed, std::uint32_t draw,
                    const EffectColumns& out) const {
-    Index before = 0;  // groups of outer levels, which have other noise
-    for (std::size_t k = 0; k < level; ++k)
-      before += nested_.problem.data.terms[nested_.order[k]].level_count();
+    ProposalNoise noise({seed, draw, level}, places_[level].first, places_[level].count, 1);
     Vector moved = offset;
     for (Index g = 0; g < moved.size(); ++g) {
       const Index level_number = nested_.groups.group(level, places_[level].first + g).level_number;
-      const double effect = sd_[level] * levels_[level].draw(g, seed, draw, before + level_number);
+      const double effect = sd_[level] * levels_[level].draw(g, noise);
       out[nested_.order[level]][level_number] = effect;
       moved(g) += effect;
     }

@@ -77,10 +77,12 @@ std::unique_ptr<const GroupIntegral> integrate_one_factor(Problem problem) {
   return std::make_unique<const OneFactor>(std::move(problem));
 }
 
-void group_noise(std::uint64_t seed, std::uint32_t draw, Index group, int round, MatrixRef out) {
-  constexpr unsigned kGroupBits = 34;
-  const auto iteration = static_cast<std::uint64_t>(group) | static_cast<std::uint64_t>(round) << kGroupBits;
-  Noise(seed, NoiseStream::kPosteriorDraws).fill(kGroupNoise + iteration, draw, out);
+void proposal_noise(std::uint64_t seed, std::uint32_t draw, std::size_t level, int round, Range range,
+                    double* out) {
+  constexpr unsigned kLevelBits = 8;
+  const auto iteration = static_cast<std::uint64_t>(level) | static_cast<std::uint64_t>(round) << kLevelBits;
+  Noise(seed, NoiseStream::kPosteriorDraws)
+      .fill_rows(kGroupNoise + iteration, draw, range, out - range.begin);
 }
 
 }  // namespace magva::mixed

@@ -24,14 +24,53 @@ inline double log_proposal(double squared_length, Index dimension) {
 
 /// A proposal in standard coordinates, and how far below its bound the log ratio may be.
 struct Proposal {
-  Proposal(std::uint64_t seed, std::uint32_t draw, Index group, int round, Index dimension) {
-    Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 2 * kSmall, 1> normal(dimension + 6);
-    group_noise(seed, draw, group, round, normal);
-    z = normal.head(dimension) * (2 / normal.segment(dimension, 4).norm());
-    slack = .5 * normal.tail(2).squaredNorm();  // exponential: minus the logarithm of a uniform number
+  Proposal(const double* normal, Index dimension) : z(dimension) {
+    const Eigen::Map<const SmallVector> numbers(normal, dimension);
+    const Eigen::Map<const Eigen::Vector4d> chi(normal + dimension);
+    z = numbers * (2 / chi.norm());
+    // Exponential: minus the logarithm of a uniform number.
+    slack =
+        .5 * (normal[dimension + 4] * normal[dimension + 4] + normal[dimension + 5] * normal[dimension + 5]);
   }
+  static Index normals(Index dimension) { return dimension + 6; }
+
   SmallVector z;
   double slack;
+};
+
+/// The normal numbers of the proposals of neighbouring groups, which depend on the seed, the draw, the level,
+/// the round and the groups' places alone.
+class ProposalNoise {
+ public:
+  struct Source {
+    std::uint64_t seed;
+    std::uint32_t draw;
+    std::size_t level;
+  };
+  ProposalNoise(const Source& source, Index first_group, Index groups, Index dimension)
+      : source_(source), first_(first_group), dimension_(dimension) {
+    fill(0, first_group, groups);
+    first_round_ = numbers_;
+  }
+  /// Of a group among these; the numbers of all in the first round are there already.
+  Proposal at(Index g, int round) {
+    const Index width = Proposal::normals(dimension_);
+    if (round == 0) return {first_round_.data() + g * width, dimension_};
+    fill(round, first_ + g, 1);
+    return {numbers_.data(), dimension_};
+  }
+
+ private:
+  void fill(int round, Index group, Index groups) {
+    const Index width = Proposal::normals(dimension_), begin = group * width;
+    numbers_.resize(groups * width);
+    proposal_noise(source_.seed, source_.draw, source_.level, round, {begin, begin + numbers_.size()},
+                   numbers_.data());
+  }
+
+  Source source_;
+  Index first_, dimension_;
+  Vector first_round_, numbers_;
 };
 
 /// The groups whose draws have not been accepted yet.
