@@ -20,7 +20,7 @@ HermiteRule hermite_rule(Index points, Index dimension);
 
 /// How near a rule should come to the integral.
 enum class Accuracy {
-  gradient,  ///< log integrals to about 1e-6 each: differences of close values count
+  gradient,  ///< log integrals to about 1e-6 each and less: differences of close values count
   value,     ///< to about 1e-4 each
 };
 
@@ -38,7 +38,7 @@ class HermiteRules {
 
  private:
   std::vector<HermiteRule> rules_;
-  std::vector<double> spread_;  // up to which each but the last is used
+  std::vector<double> value_, gradient_;  // spreads up to which each but the last is used
 };
 
 }  // namespace magva::mixed

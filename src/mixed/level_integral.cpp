@@ -12,6 +12,8 @@ namespace {
 constexpr int kMostLevelSteps = 30;
 /// A mode is near enough when the next Newton step, which is still taken, is shorter, in sds.
 constexpr double kLevelTolerance = .05;
+/// The same for a first guess.
+constexpr double kGuessTolerance = .3;
 
 /// Points of the curves that effects are drawn from: evenly spaced in [-reach, reach] sds around the mode.
 struct CurvePoints {
@@ -34,9 +36,9 @@ struct CurvePoints {
   Matrix coefficients;  // of the polynomial in z / reach, from values and derivatives at the points
 };
 
-const CurvePoints& curve_points(bool innermost) {
-  static const CurvePoints few(5, 3.4), many(7, 3.8);
-  return innermost ? many : few;
+const CurvePoints& curve_points() {
+  static const CurvePoints points(5, 3.4);
+  return points;
 }
 
 }  // namespace
@@ -57,6 +59,7 @@ void LevelIntegral::find_modes(const Vector& offset, const ContentOf& content, W
   Vector v = mode_ + by_offset_.cwiseProduct(offset - last_offset_);
   Vector next = v, step = Vector::Zero(n), precision = Vector::Ones(n);
   at_mode_.setConstant(-std::numeric_limits<double>::infinity());
+  const double tolerance = wanted == Wanted::profile && !shape_.innermost ? kGuessTolerance : kLevelTolerance;
   std::vector<char> searching(static_cast<std::size_t>(n), 1);
   Index left = n;
   for (int k = 0; k < kMostLevelSteps && left > 0; ++k) {
@@ -74,7 +77,7 @@ void LevelIntegral::find_modes(const Vector& offset, const ContentOf& content, W
       precision(g) = 1 - s * s * std::min(0.0, at.curvature(g));
       step(g) = (s * at.slope(g) - v(g)) / precision(g);
       next(g) = v(g) + step(g);
-      if (step(g) * step(g) * precision(g) > kLevelTolerance * kLevelTolerance) continue;
+      if (step(g) * step(g) * precision(g) > tolerance * tolerance) continue;
       if (std::isfinite(step(g))) v(g) = next(g);
       searching[static_cast<std::size_t>(g)] = 0;
       --left;
@@ -144,7 +147,7 @@ void LevelIntegral::prepare_draws(const Vector& offset, const ContentOf& content
   Contents at;
   find_modes(offset, content, Wanted::profile, at);
   if (!shape_.innermost) find_modes(offset, content, Wanted::curvature, at);
-  const CurvePoints& curve = curve_points(shape_.innermost);
+  const CurvePoints& curve = curve_points();
   points_.resize(3 * curve.z.size(), n);
   bound_ = Vector::Zero(n);
   for (Index p = 0; p < curve.z.size(); ++p) {
@@ -162,7 +165,7 @@ void LevelIntegral::prepare_draws(const Vector& offset, const ContentOf& content
 }
 
 double LevelIntegral::log_density(Index g, double z) const {
-  const CurvePoints& curve = curve_points(shape_.innermost);
+  const CurvePoints& curve = curve_points();
   if (std::abs(z) >= curve.reach()) {  // a parabola from the last point on
     const Index p = z > 0 ? curve.z.size() - 1 : 0;
     const double beyond = z - curve.z(p);

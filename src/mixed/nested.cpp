@@ -49,14 +49,14 @@ class NestedChunk {
       levels_.emplace_back(
           LevelIntegral::Shape{place.count, sd_.back(), number(level), place.group_of_row,
                                level + 1 == nested.plain_levels() || level + 1 == nested.groups.depth(),
-                               most == Wanted::gradient ? Accuracy::gradient : Accuracy::value},
+                               accuracy(most)},
           nested.rules);
     }
     inner_.resize(levels_.size() + 1);
     if (nested.share_rows)
       row_effects_ =
           make_row_effects({nested.problem, chunk.first_row, chunk.rows, at.own, others_}, nested.equal,
-                           {sd_.back(), number(levels_.size() - 1), nested.rules, most}, eta);
+                           {sd_.back(), number(levels_.size() - 1), nested.rules, most, accuracy(most)}, eta);
   }
 
   double integrate(Wanted wanted, Contents& out) {
@@ -78,6 +78,10 @@ class NestedChunk {
   }
 
  private:
+  /// Points at three levels and more multiply to too many.
+  Accuracy accuracy(Wanted most) const {
+    return most == Wanted::gradient && nested_.groups.depth() < 3 ? Accuracy::gradient : Accuracy::value;
+  }
   Index number(std::size_t level) const { return nested_.own_count() + static_cast<Index>(level); }
 
   /// What the groups of a level contain: rows, or the groups of the next level.

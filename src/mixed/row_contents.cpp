@@ -200,7 +200,7 @@ class RowEffects final : public RowContents {
 
   static constexpr double kSpacing = .4;
   static constexpr double kModerate = 10;  // above this curvature nodes are closer
-  static constexpr double kMargin = 1.5;   // beyond the predictors without outer effects
+  static constexpr double kMargin = 3;     // beyond the predictors without outer effects
   static constexpr Index kBlock = 8;
   static constexpr double kMostNodes = 1e5;
 
@@ -278,7 +278,7 @@ void RowEffects::add_nodes(const std::vector<Stretch>& stretches) {
     densities(*rows_.problem.family, points.rows(), points.weight.empty() ? nullptr : points.weight.data(),
               rows_.own, at, wanted, out);
   };
-  LevelIntegral integral({count, level_.sd, owns, {}, true, Accuracy::gradient}, level_.rules);
+  LevelIntegral integral({count, level_.sd, owns, {}, true, level_.accuracy}, level_.rules);
   const Vector at = Eigen::Map<const Vector>(eta.data(), count);
   Contents found, others;
   integral.integrate(at, content, Wanted::curvature, found);

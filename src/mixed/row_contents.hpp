@@ -32,6 +32,7 @@ struct RowEffectLevel {
   Index number;  ///< of their level in Contents::others
   const HermiteRules& rules;
   Wanted most;  ///< that will be asked for
+  Accuracy accuracy;
 };
 
 /// With the rows' effects integrated out. The integrals are functions of the linear predictor that rows with
