@@ -108,20 +108,14 @@ double multiplications(const ExactElbo& elbo) {
   return (static_cast<double>(elbo.expected().terms()) + m) * m * m;
 }
 
-/// From a mean nearby.
-std::optional<FullRankGaussian> best_full_rank(ExactElbo& elbo, const Vector& start,
-                                               const ExactObserver& go_on) {
-  if (!elbo.expected().log_concave() || multiplications(elbo) > kMostNewtonWork) return std::nullopt;
-  FullRankFit fit = fit_full_rank(elbo, start, go_on);
-  if (!fit.stop.converged) return std::nullopt;
-  return FullRankGaussian{std::move(fit.mean), std::move(fit.root)};
-}
-
-/// From a fit of any rank.
+/// The best one, from a fit of any rank.
 std::optional<FullRankGaussian> best_full_rank(ExactElbo& elbo, const Gaussian& q,
                                                const ExactObserver& go_on) {
   if (q.is_dense()) return FullRankGaussian{q.mean(), q.factors()};
-  return best_full_rank(elbo, q.mean(), go_on);
+  if (!elbo.expected().log_concave() || multiplications(elbo) > kMostNewtonWork) return std::nullopt;
+  FullRankFit fit = fit_full_rank(elbo, q.mean(), go_on);
+  if (!fit.stop.converged) return std::nullopt;
+  return FullRankGaussian{std::move(fit.mean), std::move(fit.root)};
 }
 
 /// One more step towards Sigma^-1 = C, which holds at the optimum.
@@ -157,14 +151,32 @@ bool worth_reducing(const ExpectedLogDensity& expected) {
   return n < m && n * m <= kMostNumbers && 2 * n * n * n <= kMostNewtonWork;
 }
 
+double elbo_of(ExactElbo& elbo, const Gaussian& q) {
+  if (q.is_dense()) return elbo.full_rank(q.mean(), q.factors(), q.log_determinant()).elbo;
+  LowRankDerivatives unused;
+  return elbo.low_rank(q.mean(), q.factors(), q.residual_sd(), unused);
+}
+
+/// The best full-rank Gaussian of z. Its ELBO is that of its theta, so that one of a log h that is not
+/// concave must not be below the fit's.
+std::optional<FullRankGaussian> best_reduced(ExactElbo& elbo, const Gaussian& q,
+                                             const ReducedDensity& reduced, ExactElbo& within,
+                                             const ExactObserver& go_on) {
+  if (multiplications(within) > kMostNewtonWork) return std::nullopt;
+  FullRankFit fit = fit_full_rank(within, reduce(reduced, q.mean()), go_on);
+  if (!fit.stop.converged) return std::nullopt;
+  if (!elbo.expected().log_concave() && fit.elbo < elbo_of(elbo, q) - kExactTolerance) return std::nullopt;
+  return FullRankGaussian{std::move(fit.mean), std::move(fit.root)};
+}
+
 /// In as many dimensions as there are terms, where these are fewer than the parameters.
 std::optional<LinearResponse> reduced_linear_response(ExactElbo& elbo, const Gaussian& q,
                                                       const ExactObserver& go_on) {
-  if (!elbo.expected().log_concave() || !worth_reducing(elbo.expected())) return std::nullopt;
+  if (!worth_reducing(elbo.expected())) return std::nullopt;
   const auto reduced = elbo.expected().reduced();
   if (!reduced) return std::nullopt;
   ExactElbo within(*reduced->density, elbo.workers());
-  const auto best = best_full_rank(within, reduce(*reduced, q.mean()), go_on);
+  const auto best = best_reduced(elbo, q, *reduced, within, go_on);
   if (!best) return std::nullopt;
   const auto covariance = polished_covariance(within, *best);
   if (!covariance) return std::nullopt;

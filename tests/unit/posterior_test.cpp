@@ -170,9 +170,9 @@ TEST(Gaussian, TransformedScalesAndShifts) {
 }
 
 TEST(Gaussian, RefusesWhatIsNoGaussian) {
-  EXPECT_THROW(
-      (void)Gaussian::spiked(Vector::Zero(3), Vector::Ones(3), Matrix::Identity(3, 1), Vector{{-1.}}),
-      UsageError);
+  EXPECT_THROW((void)Gaussian::spiked(Vector::Zero(3), Vector::Ones(3), Matrix::Identity(3, 1),
+                                      Vector::Constant(1, -1.)),
+               UsageError);
   EXPECT_THROW(Gaussian::low_rank(Vector::Zero(3), Matrix::Zero(2, 1), Vector::Ones(3)), UsageError);
   EXPECT_THROW(Gaussian::low_rank(Vector::Zero(3), Matrix::Zero(3, 1), Vector::Zero(3)), UsageError);
   EXPECT_THROW(Gaussian::dense(Vector::Zero(3), Matrix::Zero(3, 3)), UsageError);
