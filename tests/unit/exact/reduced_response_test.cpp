@@ -52,23 +52,20 @@ struct FullRank {
   Matrix sigma;
 };
 
-/// The best full-rank Gaussian under a tilt, as far as numbers go.
-FullRank best_full_rank(ExactElbo& elbo, const Vector& start, const Vector& tilt) {
-  const Index m = start.size();
-  FullRank at{start, .01 * Matrix::Identity(m, m)};
-  for (int i = 0; i < 300; ++i) {
+/// The best full-rank Gaussian under a tilt, from the best without one, as far as numbers go: whole steps may
+/// go to and fro.
+FullRank best_full_rank(ExactElbo& elbo, const Vector& tilt) {
+  const FullRankFit fit = fit_full_rank(elbo, Vector::Zero(tilt.size()), kGoOn);
+  FullRank at{fit.mean, fit.root * fit.root.transpose()};
+  for (int i = 0; i < 500; ++i) {
     const CurvedElbo here = elbo.full_rank(at.mean, Matrix(at.sigma.llt().matrixL()), 0);
-    const double part = i < 30 ? .3 : 1;
-    at.mean += part * here.curvature.llt().solve(here.gradient + tilt);
-    at.sigma = ((1 - part) * at.sigma.inverse() + part * here.curvature).inverse();
+    at.mean += .5 * here.curvature.llt().solve(here.gradient + tilt);
+    at.sigma = (.5 * at.sigma.inverse() + .5 * here.curvature).inverse();
   }
   return at;
 }
 
-FullRank best_full_rank(ExactElbo& elbo) {
-  const Index m = elbo.dimension();
-  return best_full_rank(elbo, Vector::Zero(m), Vector::Zero(m));
-}
+FullRank best_full_rank(ExactElbo& elbo) { return best_full_rank(elbo, Vector::Zero(elbo.dimension())); }
 
 double elbo_at(ExactElbo& elbo, const FullRank& at) {
   return elbo.full_rank(at.mean, Matrix(at.sigma.llt().matrixL()), std::log(at.sigma.determinant())).elbo;
@@ -118,9 +115,7 @@ TEST(ReducedResponse, EqualsRefitsUnderSmallTilts) {
   const double h = 1e-4;
   for (const Index i : {Index{0}, Index{4}}) {
     const Vector tilt = h * Vector::Unit(kColumns, i);
-    const Vector start = Vector::Zero(kColumns);
-    const Vector moved =
-        (best_full_rank(elbo, start, tilt).mean - best_full_rank(elbo, start, -tilt).mean) / (2 * h);
+    const Vector moved = (best_full_rank(elbo, tilt).mean - best_full_rank(elbo, -tilt).mean) / (2 * h);
     EXPECT_LT((moved - response.col(i)).norm(), 1e-6 * response.col(i).norm());
   }
 }
@@ -166,7 +161,7 @@ TEST(ReducedResponse, HasTheLikelihoodsOwnCoordinate) {
 
 // A fit of low rank of more parameters than a dense covariance may have.
 TEST(ReducedResponse, CorrectsAllSdsOfAWideRegression) {
-  const RowMatrix x = test::design(20, 2500, 75);
+  const RowMatrix x = test::design(20, 2100, 75);
   const Regression model =
       test::regression(test::Kind::logistic, Design::own(x), test::responses(test::Kind::logistic, x, 76),
                        NormalPriorOptions{.variance = .02});
@@ -175,13 +170,12 @@ TEST(ReducedResponse, CorrectsAllSdsOfAWideRegression) {
   const Gaussian q = fit(model, options).posterior;
   ASSERT_TRUE(q.has_correction());
   EXPECT_TRUE(q.corrected().is_spiked());
-  EXPECT_EQ(fit(model, options).posterior.corrected().sd(), q.corrected().sd());  // deterministic
   // Its precision is that of the prior and X'AX with positive A, less the response's part, so that no sd is
   // above the prior's, and the sum of what the data take is at most their number.
   const Vector share = q.corrected().sd().cwiseAbs2() / .02;
   EXPECT_LE(share.maxCoeff(), 1 + 1e-9);
-  EXPECT_LT(2500 - share.sum(), 20);
-  EXPECT_GT(2500 - share.sum(), 1);
+  EXPECT_LT(2100 - share.sum(), 20);
+  EXPECT_GT(2100 - share.sum(), 1);
 }
 
 TEST(ReducedResponse, IsLeftToNormalPriorsAndFewRows) {
