@@ -192,7 +192,10 @@ class Fit:
 
     @property
     def factors(self) -> Array:
-        """The factor loadings W of the covariance W W' + diag(residual_sd)^2, by decreasing length; its Cholesky factor if full rank."""
+        """The factor loadings W of the covariance W W' + diag(residual_sd)^2, by decreasing length.
+
+        Its Cholesky factor if it is full rank; nothing if its precision is sparse.
+        """
         return self._handle.posterior.factors()
 
     @property
@@ -202,7 +205,7 @@ class Fit:
 
     @property
     def residual_sd(self) -> Array:
-        """The residual standard deviations; empty if the covariance is full rank."""
+        """The residual standard deviations; empty if the covariance is full rank or its precision is sparse."""
         return self._handle.posterior.residual_sd()
 
     def log_density(self, theta: Any) -> Array:

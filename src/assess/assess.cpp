@@ -121,7 +121,7 @@ void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights
                     "mass: it is nowhere near the posterior; fit longer, or with the default",
                     bulk));
   if (!(estimate.se * std::sqrt(draws) > kCloseSpread) || understood) return;
-  const bool far = out.ending.claims_optimum && q.is_dense();
+  const bool far = out.ending.claims_optimum && q.is_full_rank();
   const double lost = -std::log(weights.effective / draws);
   const std::string khat = fmt::format("k-hat is {:.2f}, {}", weights.khat, describe_khat(weights.khat));
   if (weights.khat > kPoorKhat && far && lost > kTellingLoss)

@@ -2,6 +2,7 @@
 
 #include "magva/error.hpp"
 #include "shape/shaped_gaussian.hpp"
+#include "sparse/factored_precision.hpp"
 
 namespace magva {
 
@@ -10,6 +11,9 @@ namespace {
 /// What follows the Gaussian and its names, added up.
 constexpr std::int64_t kHasCorrection = 1;
 constexpr std::int64_t kHasShape = 2;
+
+/// What a Gaussian begins with.
+enum class SavedForm : std::int64_t { kLowRank, kDense, kSparse };
 
 const ShapedGaussian& shaped_part(const Gaussian& gaussian) {
   const auto* shaped = dynamic_cast<const ShapedGaussian*>(&gaussian.best());
@@ -20,7 +24,13 @@ const ShapedGaussian& shaped_part(const Gaussian& gaussian) {
 }  // namespace
 
 void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
-  out.integer(gaussian.dense_ ? 1 : 0);
+  if (gaussian.is_sparse()) {
+    out.integer(static_cast<std::int64_t>(SavedForm::kSparse));
+    out.matrix(gaussian.mean_);
+    gaussian.precision_->write(out);
+    return;
+  }
+  out.integer(static_cast<std::int64_t>(gaussian.dense_ ? SavedForm::kDense : SavedForm::kLowRank));
   out.matrix(gaussian.mean_);
   out.matrix(gaussian.factors_);
   out.matrix(gaussian.residual_);
@@ -28,8 +38,14 @@ void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
 
 Gaussian read_gaussian(io::ChecksummedReader& in) {
   Gaussian gaussian;  // as saved, to the bit: it is in canonical form already
-  gaussian.dense_ = in.integer() == 1;
+  const auto form = static_cast<SavedForm>(in.integer());
   gaussian.mean_ = in.matrix().reshaped();
+  if (form == SavedForm::kSparse) {
+    auto precision = FactoredPrecision::read(in);
+    if (precision->dimension() != gaussian.mean_.size()) in.fail("its parts do not fit each other");
+    return Gaussian::sparse(std::move(gaussian.mean_), std::move(precision));
+  }
+  gaussian.dense_ = form == SavedForm::kDense;
   gaussian.factors_ = in.matrix();
   gaussian.residual_ = in.matrix().reshaped();
   const Index m = gaussian.mean_.size();

@@ -49,11 +49,19 @@ bool all_linear(const std::vector<source::Quantity>& quantities) {
 ParameterSummary combined(const source::Quantity& quantity, const Gaussian& posterior, double level) {
   double mean = 0, residual = 0;
   Vector factors = Vector::Zero(posterior.factors().cols());
+  Vector weights = Vector::Zero(posterior.is_sparse() ? posterior.dimension() : 0);
   for (const auto& [i, weight] : quantity.combination) {
     mean += weight * posterior.mean()(i);
+    if (posterior.is_sparse()) {
+      weights(i) += weight;
+      continue;
+    }
     factors += weight * posterior.factors().row(i).transpose();
     if (!posterior.is_dense()) residual += std::pow(weight * posterior.residual_sd()(i), 2);
   }
+  if (posterior.is_sparse())
+    return exact(quantity.name, mean, std::sqrt(weights.dot(posterior.covariance_times(weights).col(0))),
+                 level);
   return exact(quantity.name, mean, std::sqrt(factors.squaredNorm() + residual), level);
 }
 

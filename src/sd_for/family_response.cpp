@@ -48,7 +48,7 @@ class FamilyHessian {
   }
 
   FamilyMove precondition(const FamilyMove& r) const {
-    return {times_covariance(q_, r.mean), times_covariance(q_, r.factors), .5 * r.log_residual};
+    return {q_.covariance_times(r.mean).col(0), q_.covariance_times(r.factors), .5 * r.log_residual};
   }
 
  private:

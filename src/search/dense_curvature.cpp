@@ -69,9 +69,33 @@ bool right_difference(double curvature, double& h) {
   return false;
 }
 
+}  // namespace
+
+std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at) {
+  const Index m = at.theta.size();
+  if (const ExpectedLogDensity* expected = evaluator.model().expectations())
+    if (auto exact = curvature_at(*expected, at.theta, evaluator.workers())) return exact;
+  Vector h = kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
+  Matrix curvature(m, m);
+  std::vector<Index> which;
+  for (Index i = 0; i < m; ++i) which.push_back(i);
+  for (int pass = 0; pass < kDifferencePasses && !which.empty(); ++pass) {
+    if (!difference_columns(evaluator, at, which, h, curvature)) {
+      h *= .01;
+      continue;
+    }
+    std::vector<Index> again;
+    for (const Index i : which)
+      if (!right_difference(curvature(i, i), h(i))) again.push_back(i);
+    which = std::move(again);
+  }
+  if (!curvature.allFinite()) return std::nullopt;
+  return Matrix(.5 * (curvature + curvature.transpose()));
+}
+
 // Central differences, a pair of gradients for each colour.
-std::optional<Matrix> coloured_curvature(Evaluator& evaluator, const PathPoint& at,
-                                         const HessianPattern& pattern) {
+std::optional<Vector> sparse_curvature(Evaluator& evaluator, const PathPoint& at,
+                                       const HessianPattern& pattern) {
   const Index m = at.theta.size();
   Vector h = kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
   Vector values;
@@ -89,33 +113,7 @@ std::optional<Matrix> coloured_curvature(Evaluator& evaluator, const PathPoint& 
     if (done) break;
   }
   if (!values.allFinite()) return std::nullopt;
-  return pattern.dense(values);
-}
-
-}  // namespace
-
-std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at,
-                                      const HessianPattern* pattern) {
-  const Index m = at.theta.size();
-  if (const ExpectedLogDensity* expected = evaluator.model().expectations())
-    if (auto exact = curvature_at(*expected, at.theta, evaluator.workers())) return exact;
-  if (pattern != nullptr) return coloured_curvature(evaluator, at, *pattern);
-  Vector h = kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
-  Matrix curvature(m, m);
-  std::vector<Index> which;
-  for (Index i = 0; i < m; ++i) which.push_back(i);
-  for (int pass = 0; pass < kDifferencePasses && !which.empty(); ++pass) {
-    if (!difference_columns(evaluator, at, which, h, curvature)) {
-      h *= .01;
-      continue;
-    }
-    std::vector<Index> again;
-    for (const Index i : which)
-      if (!right_difference(curvature(i, i), h(i))) again.push_back(i);
-    which = std::move(again);
-  }
-  if (!curvature.allFinite()) return std::nullopt;
-  return Matrix(.5 * (curvature + curvature.transpose()));
+  return values;
 }
 
 Matrix positive_part(ConstMatrixRef curvature) {

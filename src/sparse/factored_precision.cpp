@@ -166,20 +166,44 @@ Vector FactoredPrecision::diagonal() const {
   return out;
 }
 
-Vector FactoredPrecision::compute_variances() const {
+AlignedNumbers FactoredPrecision::sparse_inverse() const {
   const SparseCholesky& cholesky = structure_->cholesky();
   AlignedNumbers inverse(factor_.size());
   FrontStack stack = cholesky.make_stack();
   cholesky.invert(factor_, inverse, stack);
+  return inverse;
+}
+
+Matrix FactoredPrecision::taken_by_sums() const {
+  return between_sums_.triangularView<Eigen::Lower>().solve(sums_solved_.transpose());
+}
+
+Vector FactoredPrecision::compute_variances() const {
+  const AlignedNumbers inverse = sparse_inverse();
   Vector out(dimension());
   for (Index i = 0; i < dimension(); ++i) out(i) = inverse[structure_->diagonal_place(i)];
-  if (sums_.cols() > 0)
-    out -= between_sums_.triangularView<Eigen::Lower>()
-               .solve(sums_solved_.transpose())
-               .colwise()
-               .squaredNorm()
-               .transpose();
+  if (sums_.cols() > 0) out -= taken_by_sums().colwise().squaredNorm().transpose();
   return out;
+}
+
+bool FactoredPrecision::has_pattern_of(const FactoredPrecision& other) const {
+  return structure_ == other.structure_ || (structure_->rows() == other.structure_->rows() &&
+                                            structure_->columns() == other.structure_->columns());
+}
+
+// tr((S + V V') Sigma) from Sigma's entries where S has some, and V' Sigma V.
+double FactoredPrecision::trace_with_inverse_of(const FactoredPrecision& other) const {
+  const AlignedNumbers inverse = other.sparse_inverse();
+  const Matrix taken = other.sums_.cols() > 0 ? other.taken_by_sums() : Matrix(0, dimension());
+  double trace = 0;
+  for (Index k = 0; k < values_.size(); ++k) {
+    const Index i = structure_->rows()[slot(k)];
+    const Index j = structure_->columns()[slot(k)];
+    const double covariance = inverse[other.structure_->place(k)] - taken.col(i).dot(taken.col(j));
+    trace += (i == j ? 1 : 2) * values_(k) * covariance;
+  }
+  if (sums_.cols() > 0) trace += sums_.cwiseProduct(other.solve(sums_)).sum();
+  return trace;
 }
 
 const Vector& FactoredPrecision::variances() const {

@@ -57,6 +57,10 @@ class FactoredPrecision {
   Vector diagonal() const;
   /// The diagonal of Sigma, by selected inversion; computed once.
   const Vector& variances() const;
+  /// Whether the sparse parts have entries at the same places, in the same order.
+  bool has_pattern_of(const FactoredPrecision& other) const;
+  /// tr(Sigma^-1 other's Sigma), where the two have one pattern.
+  double trace_with_inverse_of(const FactoredPrecision& other) const;
 
   /// Numbers of noise that a draw takes.
   Index noise_size() const { return dimension() + sums_.cols(); }
@@ -75,6 +79,10 @@ class FactoredPrecision {
   /// L'^-1 z and S^-1 v, one column at a time, so that no column depends on how many there are.
   Matrix solve_upper(ConstMatrixRef z) const;
   Matrix solve_sparse(ConstMatrixRef v) const;
+  /// S^-1 where the factor has entries, by selected inversion.
+  AlignedNumbers sparse_inverse() const;
+  /// T such that Sigma = S^-1 - T' T.
+  Matrix taken_by_sums() const;
   Vector compute_variances() const;
 
   std::shared_ptr<const PrecisionStructure> structure_;
