@@ -259,7 +259,7 @@ Gaussian Gaussian::transformed(ConstVectorRef centre, ConstVectorRef scale) cons
 namespace {
 
 /// Columns of the identity that are multiplied together.
-constexpr Index kColumns = 64;
+constexpr Index kTraceColumns = 64;
 
 /// tr(B^-1 A) for the covariance A of a sparse precision: from A's entries where B^-1 has its own if the two
 /// have one pattern, else column by column.
@@ -268,8 +268,8 @@ double trace_of_sparse(const Gaussian& a, const Gaussian& b) {
     return b.precision()->trace_with_inverse_of(*a.precision());
   const Index m = a.dimension();
   double trace = 0;
-  for (Index first = 0; first < m; first += kColumns) {
-    const Index count = std::min(kColumns, m - first);
+  for (Index first = 0; first < m; first += kTraceColumns) {
+    const Index count = std::min(kTraceColumns, m - first);
     Matrix unit = Matrix::Zero(m, count);
     for (Index j = 0; j < count; ++j) unit(first + j, j) = 1;
     trace += b.solve(a.covariance_times(unit)).middleRows(first, count).trace();

@@ -21,7 +21,8 @@ std::optional<Vector> sparse_curvature(Evaluator& evaluator, const PathPoint& at
                                        const HessianPattern& pattern);
 
 /// The nearest curvature of a proper Gaussian: in coordinates with a unit diagonal, negative eigenvalues
-/// change their sign and those below a floor are raised to it.
+/// change their sign and those below a floor are raised to it; where m is large, something is added to the
+/// diagonal.
 Matrix positive_part(ConstMatrixRef curvature);
 
 /// What can be had of the curvature without a dense matrix, for large m.

@@ -1,3 +1,4 @@
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 
 #include <cmath>
@@ -19,6 +20,10 @@ constexpr double kLargestDifference = .3;
 constexpr int kDifferencePasses = 5;
 /// Smallest eigenvalue of a curvature with unit diagonal: correlations up to 1 - 1e-8 pass.
 constexpr double kCurvatureFloor = 1e-8;
+/// Largest m with all eigenvalues of an indefinite curvature: above it, which would take many seconds, the
+/// least of these is added to the diagonal that makes it positive definite.
+constexpr Index kMostEigenvalues = 600;
+constexpr double kDiagonalShares[] = {1e-6, 1e-4, 1e-2, .03, .1, .3, 1, 3, 10, 100};
 
 // In one pass over the data, if the model knows it.
 std::optional<Matrix> curvature_at(const ExpectedLogDensity& expected, ConstVectorRef theta,
@@ -67,6 +72,20 @@ bool right_difference(double curvature, double& h) {
   if (relative >= kSmallestDifference && relative <= kLargestDifference) return true;
   h = std::clamp(kIdealDifference / std::sqrt(std::abs(curvature)), 1e-6 * h, 1e3 * h);
   return false;
+}
+
+/// Of a curvature whose diagonal is 1 or -1; `scale`: that of its coordinates.
+Matrix with_raised_diagonal(Matrix unit, const Vector& scale) {
+  unit.diagonal() = unit.diagonal().cwiseAbs();
+  double before = 0;
+  for (const double share : kDiagonalShares) {
+    unit.diagonal().array() += share - before;
+    before = share;
+    if (Eigen::LLT<Matrix>(unit).info() == Eigen::Success)
+      return scale.asDiagonal() * unit * scale.asDiagonal();
+  }
+  // Then each coordinate on its own.
+  return Matrix(scale.cwiseAbs2().asDiagonal());
 }
 
 }  // namespace
@@ -123,6 +142,7 @@ Matrix positive_part(ConstMatrixRef curvature) {
   const Matrix unit = scale.cwiseInverse().asDiagonal() * curvature * scale.cwiseInverse().asDiagonal();
   if (Eigen::LLT<Matrix>(unit - kCurvatureFloor * Matrix::Identity(m, m)).info() == Eigen::Success)
     return curvature;
+  if (m > kMostEigenvalues) return with_raised_diagonal(unit, scale);
   const Eigen::SelfAdjointEigenSolver<Matrix> eigen(unit);
   const Matrix root = scale.asDiagonal() * eigen.eigenvectors();
   double floor = kCurvatureFloor;

@@ -83,13 +83,12 @@ std::optional<CurvedPoint> curved_point(Evaluator& evaluator, PathPoint point,
   return out;
 }
 
-Vector newton_step(const Candidate& at) {
-  if (at.precision) return at.precision->solve(at.centre.gradient).col(0);
-  return Eigen::LLT<Matrix>(*at.curvature).solve(at.centre.gradient);
-}
-
-ModeSearch search_on(Evaluator& evaluator, const Candidate& from) {
-  return search_with_curvature(evaluator, from.centre.theta, kPolishIterations, from);
+/// What a Newton step would gain, in nats.
+double newton_decrement(const Candidate& at) {
+  const Vector& gradient = at.centre.gradient;
+  if (at.precision) return .5 * at.precision->solve(gradient).col(0).dot(gradient);
+  const Vector step = Eigen::LLT<Matrix>(*at.curvature).solve(gradient);
+  return .5 * step.dot(gradient);
 }
 
 }  // namespace
@@ -137,12 +136,12 @@ std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from
     auto found = curved_point(evaluator, at, pattern);
     if (!found) break;
     best = std::move(found->candidate);
-    if (.5 * newton_step(*best).dot(best->centre.gradient) < kNewtonDecrement) {
+    if (newton_decrement(*best) < kNewtonDecrement) {
       best->is_mode = found->as_found;
       break;
     }
     if (round == kPolishRounds) break;
-    at = search_on(evaluator, *best).end;
+    at = search_with_curvature(evaluator, at.theta, kPolishIterations, *best).end;
   }
   return best;
 }

@@ -37,7 +37,7 @@ std::vector<Index> as_indices(ConstVectorRef stored) {
 
 /// Each once, whichever of the two comes first, and the whole diagonal.
 bool are_places(Index m, const Matrix& stored) {
-  if (stored.cols() != 2 || stored.rows() < m || !(stored.minCoeff() >= 0) ||
+  if (stored.cols() != 2 || stored.rows() < m || !stored.allFinite() || !(stored.minCoeff() >= 0) ||
       !(stored.maxCoeff() < static_cast<double>(m)))
     return false;
   std::vector<std::pair<Index, Index>> places;
@@ -67,6 +67,16 @@ PrecisionStructure::PrecisionStructure(Index m, std::vector<Index> rows, std::ve
 
 std::size_t PrecisionStructure::diagonal_place(Index row) const {
   return static_cast<std::size_t>(cholesky_.diagonal(row).offset);
+}
+
+Vector PrecisionStructure::entries_of_rows() const {
+  Vector out = Vector::Zero(m_);
+  for (std::size_t k = 0; k < rows_.size(); ++k)
+    if (rows_[k] != columns_[k]) {
+      out(rows_[k]) += 1;
+      out(columns_[k]) += 1;
+    }
+  return out;
 }
 
 Matrix PrecisionStructure::times(ConstVectorRef values, ConstMatrixRef x) const {
@@ -231,7 +241,7 @@ std::shared_ptr<const FactoredPrecision> FactoredPrecision::read(io::Checksummed
   Matrix sums = in.matrix();
   Vector values = in.matrix().reshaped();
   const bool fits = m > 0 && are_places(m, places) && sums.rows() == m && places.rows() == values.size() &&
-                    values.allFinite();
+                    values.allFinite() && sums.allFinite();
   if (!fits) in.fail("its parts do not fit each other");
   auto out = make(
       std::make_shared<const PrecisionStructure>(m, as_indices(places.col(0)), as_indices(places.col(1))),

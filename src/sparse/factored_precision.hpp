@@ -26,6 +26,8 @@ class PrecisionStructure {
   /// Where an entry, or the diagonal's entry of a row, lies in the factor's values.
   std::size_t place(Index entry) const { return places_[static_cast<std::size_t>(entry)]; }
   std::size_t diagonal_place(Index row) const;
+  /// Of each row of the symmetric matrix, beside the diagonal.
+  Vector entries_of_rows() const;
   /// A x for the symmetric matrix A with these values.
   Matrix times(ConstVectorRef values, ConstMatrixRef x) const;
 

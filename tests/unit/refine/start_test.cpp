@@ -50,36 +50,49 @@ TEST(Start, WhatTheDataDetermineIsLeftAsItIs) {
   EXPECT_LT((start.covariance->gaussian(start.mean).sd() - Vector::Ones(2)).norm(), 1e-12);
 }
 
-/// N(-3, 1), but for what is below 0, where there is nothing: gradients lead out of the support.
+constexpr Index kSize = 50;
+
+/// Standard normal but for the first coordinate, which wants to be small and has nothing below 0. With so
+/// many coordinates a step of the mean may take that one out of the support.
 auto cut_off() {
-  return make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
-    gradient(0) = -3 - theta(0);
-    return theta(0) > 0 ? -.5 * (theta(0) + 3) * (theta(0) + 3) : -std::numeric_limits<double>::infinity();
+  return make_model(kSize, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    gradient(0) = -100;
+    const double others = -.5 * theta.tail(kSize - 1).squaredNorm();
+    return theta(0) > 0 ? others - 100 * theta(0) : -std::numeric_limits<double>::infinity();
   });
 }
 
-GaussianStart narrow_start(double mean) {
-  return {Vector::Constant(1, mean), make_full_rank(Matrix::Constant(1, 1, 4)), nullptr};
+GaussianStart start_at(double first) {
+  Vector mean = Vector::Zero(kSize);
+  mean(0) = first;
+  Matrix precision = Matrix::Identity(kSize, kSize);
+  precision(0, 0) = 11;
+  return {mean, make_full_rank(precision), nullptr};
 }
 
 TEST(Refinement, AMeanThatLeavesTheSupportComesBack) {
   const auto model = cut_off();
   Evaluator evaluator(model, 1);
-  Refinement refinement(evaluator, narrow_start(3), 1, .1);
-  bool left = false;
-  for (int k = 0; k < 200 && refinement.status() == RefinementStatus::kRunning; ++k) {
-    const std::int64_t rejected = evaluator.rejected();
+  Refinement refinement(evaluator, start_at(1), 1, .1);
+  // How many draws, of twice as many as pairs, a step finds outside the support.
+  const auto step = [&] {
+    const std::int64_t before = evaluator.rejected();
     refinement.step();
-    left = left || evaluator.rejected() - rejected > refinement.pairs();
-  }
-  EXPECT_TRUE(left);  // else this test shows nothing
+    return evaluator.rejected() - before;
+  };
+  bool left = false;
+  for (int k = 0; k < 20 && !left; ++k) left = step() > refinement.pairs();
+  ASSERT_TRUE(left);  // else this test shows nothing
+  EXPECT_EQ(refinement.status(), RefinementStatus::kRunning) << refinement.stop_detail();
   EXPECT_GT(refinement.posterior().mean()(0), 0);
+  EXPECT_LT(step(), refinement.pairs());
 }
 
 TEST(Refinement, AStartOutsideTheSupportDiverges) {
   const auto model = cut_off();
   Evaluator evaluator(model, 1);
-  Refinement refinement(evaluator, narrow_start(-5), 1, .1);
+  Refinement refinement(evaluator, start_at(-5), 1, .1);
   refinement.step();
   EXPECT_EQ(refinement.status(), RefinementStatus::kDiverged);
   EXPECT_NE(refinement.stop_detail().find("neither at the mean"), std::string::npos);
