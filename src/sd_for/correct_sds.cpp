@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <sstream>
 #include <unordered_map>
 
@@ -80,7 +81,9 @@ SampledColumns checked_columns(Evaluator& evaluator, const Gaussian& q, const st
 SampledColumns find_columns(const Model& model, const FitResult& result,
                             const std::vector<Index>& coordinates, const FitOptions& options,
                             const std::vector<Observer>& observers) {
-  if (result.stopped != StopReason::kConverged || result.posterior.has_shape()) return {};
+  if (result.stopped != StopReason::kConverged || result.posterior.has_shape() ||
+      result.posterior.is_sparse())
+    return {};
   Control control({.seconds = options.time_limit - result.seconds}, observers, Phase::kAssessment);
   control.go_on_from({{Phase::kAssessment, 0, result.gradient_evaluations, result.seconds, result.elbo},
                       static_cast<double>(result.gradient_evaluations)});
@@ -113,6 +116,9 @@ SdCorrection correct_sds(const Model& model, FitResult& result, const std::vecto
     (corrected ? out.parameters : out.failed).push_back(model.parameter_name(i));
   }
   if (found.coordinates.empty()) return out;
+  if (result.sd_estimates)
+    for (const Index i : found.coordinates)
+      result.sd_estimates->log_change(i) = std::numeric_limits<double>::quiet_NaN();
   out.se = found.se.maxCoeff();
   result.posterior = result.posterior.with_correction(
       with_covariance_columns(result.posterior, found.coordinates, found.columns));
