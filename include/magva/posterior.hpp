@@ -92,13 +92,13 @@ class Gaussian final : public Posterior {
   Matrix draws(Index count, std::uint64_t seed, std::uint32_t first = 0) const override;
   Matrix antithetic_draws(Index pairs, std::uint64_t seed) const override;
   Vector log_density(ConstMatrixRef theta) const override;
+  /// Independent normals behind a draw, and what a Gaussian makes of them: deviations from the mean.
+  Index noise_size() const;
+  Matrix deviations(ConstMatrixRef noise) const;
+  /// Sigma V.
+  Matrix times(ConstMatrixRef v) const;
   /// Sigma^-1 V.
   Matrix solve(ConstMatrixRef v) const;
-  /// Sigma V.
-  Matrix covariance_times(ConstMatrixRef v) const;
-  /// Numbers of noise that a draw takes, and Sigma^1/2 z for each column of such noise.
-  Index noise_size() const;
-  Matrix root_times(ConstMatrixRef noise) const;
   /// The diagonal of Sigma^-1.
   Vector precision_diagonal() const;
 

@@ -43,7 +43,7 @@ struct Axis {
 Matrix widest_axes(const Gaussian& q, const Vector& sd) {
   const Index m = q.dimension();
   const auto times = [&](const Matrix& v) -> Matrix {
-    return sd.cwiseInverse().asDiagonal() * q.covariance_times(sd.cwiseInverse().asDiagonal() * v);
+    return sd.cwiseInverse().asDiagonal() * q.times(sd.cwiseInverse().asDiagonal() * v);
   };
   Matrix directions(m, kTailFactors);
   Noise(1, NoiseStream::kRandomPoint).fill(0, 0, directions);

@@ -17,7 +17,7 @@ FullPass pass_over_all_rows(Evaluator& full, const Gaussian& q, Index draws, std
   const Vector mean_gradient = gradient.rightCols(2 * half).rowwise().mean();
   FullPass pass{{q.mean(), log_density(0), gradient.col(0)},
                 log_density.tail(2 * half).mean(),
-                q.covariance_times(mean_gradient).col(0),
+                q.times(mean_gradient),
                 0};
   pass.gain = .5 * mean_gradient.dot(pass.step);
   return pass;

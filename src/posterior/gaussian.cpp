@@ -148,27 +148,23 @@ Index Gaussian::noise_size() const {
   return dense_ ? dimension() : rank() + dimension();
 }
 
-Matrix Gaussian::root_times(ConstMatrixRef noise) const {
+Matrix Gaussian::deviations(ConstMatrixRef noise) const {
   if (is_sparse()) return precision_->root_times(noise);
-  Matrix out = factors_ * noise.topRows(rank());
-  if (!dense_) out += residual_.asDiagonal() * noise.bottomRows(dimension());
+  Matrix out(dimension(), noise.cols());
+  if (dense_) {
+    // Draw by draw: a blocked product would round differently for another count.
+    for (Index j = 0; j < noise.cols(); ++j) out.col(j).noalias() = factors_ * noise.col(j);
+  } else {
+    SerialKernel kernel(dimension(), rank(), noise.cols());
+    low_rank_covariance().draw(noise, out, kernel);
+  }
   return out;
 }
 
 Matrix Gaussian::draws(Index count, std::uint64_t seed, std::uint32_t first) const {
-  const Index p = rank();
   Matrix noise(noise_size(), count);
   Noise(seed, NoiseStream::kPosteriorDraws).fill(0, first, noise);
-  Matrix out(dimension(), count);
-  if (is_sparse()) {
-    out = precision_->root_times(noise);
-  } else if (dense_) {
-    // Draw by draw: a blocked product would round differently for another count.
-    for (Index j = 0; j < count; ++j) out.col(j).noalias() = factors_ * noise.col(j);
-  } else {
-    SerialKernel kernel(dimension(), p, count);
-    low_rank_covariance().draw(noise, out, kernel);
-  }
+  Matrix out = deviations(noise);
   out.colwise() += mean_;
   return out;
 }
@@ -185,7 +181,7 @@ Matrix Gaussian::quantiles(ConstVectorRef probabilities) const {
   return (sd() * z.transpose()).colwise() + mean_;
 }
 
-Matrix Gaussian::covariance_times(ConstMatrixRef v) const {
+Matrix Gaussian::times(ConstMatrixRef v) const {
   if (is_sparse()) return precision_->solve(v);
   Matrix out = factors_ * (factors_.transpose() * v);
   if (!dense_) out += residual_.cwiseAbs2().asDiagonal() * v;
@@ -272,7 +268,7 @@ double trace_of_sparse(const Gaussian& a, const Gaussian& b) {
     const Index count = std::min(kTraceColumns, m - first);
     Matrix unit = Matrix::Zero(m, count);
     for (Index j = 0; j < count; ++j) unit(first + j, j) = 1;
-    trace += b.solve(a.covariance_times(unit)).middleRows(first, count).trace();
+    trace += b.solve(a.times(unit)).middleRows(first, count).trace();
   }
   return trace;
 }

@@ -12,8 +12,10 @@ namespace {
 constexpr std::int64_t kHasCorrection = 1;
 constexpr std::int64_t kHasShape = 2;
 
-/// What a Gaussian begins with.
-enum class SavedForm : std::int64_t { kLowRank, kDense, kSparse };
+/// Of a covariance.
+constexpr std::int64_t kLowRankForm = 0;
+constexpr std::int64_t kDenseForm = 1;
+constexpr std::int64_t kSparseForm = 3;
 
 const ShapedGaussian& shaped_part(const Gaussian& gaussian) {
   const auto* shaped = dynamic_cast<const ShapedGaussian*>(&gaussian.best());
@@ -25,12 +27,12 @@ const ShapedGaussian& shaped_part(const Gaussian& gaussian) {
 
 void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
   if (gaussian.is_sparse()) {
-    out.integer(static_cast<std::int64_t>(SavedForm::kSparse));
+    out.integer(kSparseForm);
     out.matrix(gaussian.mean_);
     gaussian.precision_->write(out);
     return;
   }
-  out.integer(static_cast<std::int64_t>(gaussian.dense_ ? SavedForm::kDense : SavedForm::kLowRank));
+  out.integer(gaussian.dense_ ? kDenseForm : kLowRankForm);
   out.matrix(gaussian.mean_);
   out.matrix(gaussian.factors_);
   out.matrix(gaussian.residual_);
@@ -38,14 +40,16 @@ void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
 
 Gaussian read_gaussian(io::ChecksummedReader& in) {
   Gaussian gaussian;  // as saved, to the bit: it is in canonical form already
-  const auto form = static_cast<SavedForm>(in.integer());
+  const std::int64_t form = in.integer();
+  if (form != kLowRankForm && form != kDenseForm && form != kSparseForm)
+    in.fail("its covariance has a form that this program does not know");
   gaussian.mean_ = in.matrix().reshaped();
-  if (form == SavedForm::kSparse) {
+  if (form == kSparseForm) {
     auto precision = FactoredPrecision::read(in);
     if (precision->dimension() != gaussian.mean_.size()) in.fail("its parts do not fit each other");
     return Gaussian::sparse(std::move(gaussian.mean_), std::move(precision));
   }
-  gaussian.dense_ = form == SavedForm::kDense;
+  gaussian.dense_ = form == kDenseForm;
   gaussian.factors_ = in.matrix();
   gaussian.residual_ = in.matrix().reshaped();
   const Index m = gaussian.mean_.size();

@@ -60,8 +60,7 @@ ParameterSummary combined(const source::Quantity& quantity, const Gaussian& post
     if (!posterior.is_dense()) residual += std::pow(weight * posterior.residual_sd()(i), 2);
   }
   if (posterior.is_sparse())
-    return exact(quantity.name, mean, std::sqrt(weights.dot(posterior.covariance_times(weights).col(0))),
-                 level);
+    return exact(quantity.name, mean, std::sqrt(weights.dot(posterior.times(weights).col(0))), level);
   return exact(quantity.name, mean, std::sqrt(factors.squaredNorm() + residual), level);
 }
 

@@ -48,7 +48,7 @@ class FamilyHessian {
   }
 
   FamilyMove precondition(const FamilyMove& r) const {
-    return {q_.covariance_times(r.mean).col(0), q_.covariance_times(r.factors), .5 * r.log_residual};
+    return {q_.times(r.mean), q_.times(r.factors), .5 * r.log_residual};
   }
 
  private:

@@ -63,7 +63,7 @@ std::optional<Vector> solve_column(const MeanCurvature& curvature, const Gaussia
     const double step = size / bend;
     x += step * direction;
     residual -= step * image;
-    const Vector next = q.covariance_times(residual).col(0);
+    const Vector next = q.times(residual);
     const double now = residual.dot(next);
     direction = next + now / size * direction;
     size = now;

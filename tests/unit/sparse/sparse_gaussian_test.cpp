@@ -38,7 +38,7 @@ std::shared_ptr<const FactoredPrecision> chain_precision(double own) {
 
 struct SparsePosterior : ::testing::Test {
   static Gaussian dense_form(const Gaussian& q) {
-    const Matrix sigma = q.covariance_times(Matrix::Identity(kSize, kSize));
+    const Matrix sigma = q.times(Matrix::Identity(kSize, kSize));
     return Gaussian::dense(q.mean(), sigma.llt().matrixL());
   }
 
