@@ -53,7 +53,8 @@ enum class GaussianKind { kMeanField, kLowRank, kFullRank, kSparsePrecision };
 const char* to_string(GaussianKind kind);
 
 /// N(mean, W W' + diag(residual)^2) with an m x p factor matrix W, or N(mean, L L') with a Cholesky factor L,
-/// or N(mean, P^-1) with a sparse precision P.
+/// or a spiked covariance W diag(weights) W' + diag(residual)^2, which may be narrower than its diagonal
+/// part, or N(mean, P^-1) with a sparse precision P.
 ///
 /// The low-rank form is canonical: the columns of W are orthogonal, by decreasing length, and the entry of
 /// largest magnitude in each is positive; so two runs can be compared. All is done by Woodbury: nothing of
@@ -64,11 +65,15 @@ class Gaussian final : public Posterior {
   static Gaussian low_rank(Vector mean, Matrix factors, Vector residual_sd);
   /// A lower triangular L with non-zero diagonal.
   static Gaussian dense(Vector mean, Matrix cholesky);
+  /// N(mean, D (I + Q diag(change) Q') D), D = diag(scale), Q with orthonormal columns, changes above -1:
+  /// what few observations leave of independent priors.
+  static Gaussian spiked(Vector mean, Vector scale, const Matrix& directions, Vector change);
   static Gaussian sparse(Vector mean, std::shared_ptr<const FactoredPrecision> precision);
 
   const char* shape() const override { return "gaussian"; }
   Index dimension() const override { return mean_.size(); }
   bool is_dense() const { return dense_; }
+  bool is_spiked() const { return weights_.size() > 0; }
   bool is_sparse() const { return precision_ != nullptr; }
   /// Whether the family leaves nothing of the covariance out.
   bool is_full_rank() const { return dense_ || is_sparse(); }
@@ -79,6 +84,7 @@ class Gaussian final : public Posterior {
   const Vector& mean() const override { return mean_; }
   const Matrix& factors() const { return factors_; }       ///< W, or L where dense; empty where sparse
   const Vector& residual_sd() const { return residual_; }  ///< empty where dense or sparse
+  const Vector& weights() const { return weights_; }       ///< of the columns of W; empty: all are 1
   const FactoredPrecision* precision() const { return precision_.get(); }  ///< null unless sparse
   Vector sd() const override;
   Vector covariance_row(Index i) const override;
@@ -127,6 +133,7 @@ class Gaussian final : public Posterior {
   Gaussian() = default;
   void factorise();
   LowRankPlusDiagonalView low_rank_covariance() const;
+  Matrix spike(ConstMatrixRef v, const Vector& change) const;
   friend void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian);
   friend Gaussian read_gaussian(io::ChecksummedReader& in);
 
@@ -134,6 +141,7 @@ class Gaussian final : public Posterior {
   Vector mean_;
   Matrix factors_;
   Vector residual_;
+  Vector weights_;
   std::shared_ptr<const Capacitance> capacitance_;      ///< of a low-rank covariance
   std::shared_ptr<const FactoredPrecision> precision_;  ///< null unless sparse
   std::shared_ptr<const Gaussian> corrected_;           ///< null: none

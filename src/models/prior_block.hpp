@@ -34,6 +34,8 @@ class PriorTerm {
   virtual bool has_expectations() const { return true; }
   virtual bool log_concave() const { return true; }
   virtual bool separable() const { return true; }  ///< as for an ExpectedPrior
+  /// Its part of such a prior; false if it is none.
+  virtual bool add_normals(IndependentNormals& /*out*/) const { return false; }
   virtual double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const = 0;
 
  protected:

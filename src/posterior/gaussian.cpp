@@ -81,6 +81,21 @@ Gaussian Gaussian::dense(Vector mean, Matrix cholesky) {
   return out;
 }
 
+Gaussian Gaussian::spiked(Vector mean, Vector scale, const Matrix& directions, Vector change) {
+  if (directions.rows() != mean.size() || scale.size() != mean.size() || change.size() != directions.cols())
+    throw UsageError("a spiked Gaussian needs a mean, scales and directions with as many rows");
+  if (!(scale.array() > 0).all() || !(change.array() > -1).all())
+    throw UsageError("a spiked Gaussian needs positive scales, and changes above -1");
+  if (change.size() == 0) return low_rank(std::move(mean), directions, std::move(scale));
+  Gaussian out;
+  out.mean_ = std::move(mean);
+  out.factors_ = scale.asDiagonal() * directions;
+  out.residual_ = std::move(scale);
+  out.weights_ = std::move(change);
+  out.factorise();
+  return out;
+}
+
 Gaussian Gaussian::sparse(Vector mean, std::shared_ptr<const FactoredPrecision> precision) {
   if (!precision || precision->dimension() != mean.size())
     throw UsageError("a Gaussian with a sparse precision needs one of its mean's size");
@@ -94,6 +109,10 @@ Gaussian Gaussian::sparse(Vector mean, std::shared_ptr<const FactoredPrecision> 
 void Gaussian::factorise() {
   if (is_sparse()) {
     log_det_ = precision_->log_determinant();
+    return;
+  }
+  if (is_spiked()) {
+    log_det_ = 2 * residual_.array().log().sum() + weights_.array().log1p().sum();
     return;
   }
   if (dense_) {
@@ -111,9 +130,21 @@ void Gaussian::factorise() {
 
 LowRankPlusDiagonalView Gaussian::low_rank_covariance() const { return {factors_, residual_, *capacitance_}; }
 
+// (I + Q diag(change) Q') v, with the orthonormal Q = D^-1 W of a spiked covariance. Column by column: a
+// blocked product would round differently for another number of columns.
+Matrix Gaussian::spike(ConstMatrixRef v, const Vector& change) const {
+  Matrix out(v.rows(), v.cols());
+  for (Index j = 0; j < v.cols(); ++j) {
+    const Vector inner = change.cwiseProduct(factors_.transpose() * v.col(j).cwiseQuotient(residual_));
+    out.col(j) = v.col(j) + (factors_ * inner).cwiseQuotient(residual_);
+  }
+  return out;
+}
+
 Vector Gaussian::sd() const {
   if (is_sparse()) return precision_->variances().cwiseSqrt();
-  Vector variance = factors_.rowwise().squaredNorm();
+  Vector variance =
+      is_spiked() ? Vector(factors_.cwiseAbs2() * weights_) : Vector(factors_.rowwise().squaredNorm());
   if (!dense_) variance += residual_.cwiseAbs2();
   return variance.cwiseSqrt();
 }
@@ -121,14 +152,18 @@ Vector Gaussian::sd() const {
 Vector Gaussian::covariance_row(Index i) const {
   if (i < 0 || i >= dimension()) throw UsageError("there is no such parameter");
   if (is_sparse()) return precision_->solve(Vector::Unit(dimension(), i)).col(0);
-  Vector row = factors_ * factors_.row(i).transpose();
+  Vector own = factors_.row(i);
+  if (is_spiked()) own = own.cwiseProduct(weights_);
+  Vector row = factors_ * own;
   if (!dense_) row(i) += residual_(i) * residual_(i);
   return row;
 }
 
 double Gaussian::covariance(Index i, Index j) const {
   if (is_sparse()) return i == j ? precision_->variances()(i) : covariance_row(i)(j);
-  const double shared = factors_.row(i).dot(factors_.row(j));
+  const double shared = is_spiked()
+                            ? (factors_.row(i).array() * factors_.row(j).array()).matrix().dot(weights_)
+                            : factors_.row(i).dot(factors_.row(j));
   return !dense_ && i == j ? shared + residual_(i) * residual_(i) : shared;
 }
 
@@ -145,11 +180,12 @@ Vector Gaussian::factor_shares() const {
 
 Index Gaussian::noise_size() const {
   if (is_sparse()) return precision_->noise_size();
-  return dense_ ? dimension() : rank() + dimension();
+  return dense_ || is_spiked() ? dimension() : rank() + dimension();
 }
 
 Matrix Gaussian::deviations(ConstMatrixRef noise) const {
   if (is_sparse()) return precision_->root_times(noise);
+  if (is_spiked()) return residual_.asDiagonal() * spike(noise, (1 + weights_.array()).sqrt() - 1);
   Matrix out(dimension(), noise.cols());
   if (dense_) {
     // Draw by draw: a blocked product would round differently for another count.
@@ -183,6 +219,7 @@ Matrix Gaussian::quantiles(ConstVectorRef probabilities) const {
 
 Matrix Gaussian::times(ConstMatrixRef v) const {
   if (is_sparse()) return precision_->solve(v);
+  if (is_spiked()) return residual_.asDiagonal() * spike(residual_.asDiagonal() * v, weights_);
   Matrix out = factors_ * (factors_.transpose() * v);
   if (!dense_) out += residual_.cwiseAbs2().asDiagonal() * v;
   return out;
@@ -190,6 +227,10 @@ Matrix Gaussian::times(ConstMatrixRef v) const {
 
 Matrix Gaussian::solve(ConstMatrixRef v) const {
   if (is_sparse()) return precision_->times(v);
+  if (is_spiked()) {
+    const Vector change = -weights_.array() / (1 + weights_.array());
+    return residual_.cwiseInverse().asDiagonal() * spike(residual_.cwiseInverse().asDiagonal() * v, change);
+  }
   if (dense_) {
     Matrix out = factors_.triangularView<Eigen::Lower>().solve(v);
     factors_.triangularView<Eigen::Lower>().transpose().solveInPlace(out);
@@ -207,6 +248,11 @@ Vector Gaussian::precision_diagonal() const {
     const Matrix inverse =
         factors_.triangularView<Eigen::Lower>().solve(Matrix::Identity(dimension(), dimension()));
     return inverse.colwise().squaredNorm();
+  }
+  if (is_spiked()) {
+    const Vector change = weights_.array() / (1 + weights_.array());
+    const Vector shares = (factors_.cwiseAbs2() * change).cwiseQuotient(residual_.cwiseAbs2());
+    return (1 - shares.array()) / residual_.array().square();
   }
   Vector out(dimension());
   SerialKernel kernel(dimension(), rank(), 1);
@@ -246,6 +292,9 @@ Gaussian Gaussian::without_correction() const {
 Gaussian Gaussian::transformed(ConstVectorRef centre, ConstVectorRef scale) const {
   Vector mean = centre + scale.cwiseProduct(mean_);
   if (is_sparse()) return sparse(std::move(mean), precision_->scaled(scale));
+  if (is_spiked())
+    return spiked(std::move(mean), scale.cwiseProduct(residual_),
+                  residual_.cwiseInverse().asDiagonal() * factors_, weights_);
   Matrix factors = scale.asDiagonal() * factors_;
   Gaussian out = dense_ ? dense(std::move(mean), std::move(factors))
                         : low_rank(std::move(mean), std::move(factors), scale.cwiseProduct(residual_));
@@ -277,7 +326,10 @@ double trace_of_sparse(const Gaussian& a, const Gaussian& b) {
 double trace_of_product(const Gaussian& a, const Gaussian& b) {
   if (a.is_sparse()) return trace_of_sparse(a, b);
   double trace = 0;
-  if (a.rank() > 0) trace += a.factors().cwiseProduct(b.solve(a.factors())).sum();
+  if (a.rank() > 0) {
+    const Vector forms = a.factors().cwiseProduct(b.solve(a.factors())).colwise().sum();
+    trace += a.is_spiked() ? forms.dot(a.weights()) : forms.sum();
+  }
   if (!a.is_dense()) trace += a.residual_sd().cwiseAbs2().dot(b.precision_diagonal());
   return trace;
 }
