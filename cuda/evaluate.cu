@@ -20,6 +20,34 @@ cublasStatus_t gemm(cublasHandle_t blas, cublasOperation_t a, cublasOperation_t 
   return cublasSgemm_64(blas, a, b, m, n, k, &one, A, lda, B, ldb, &zero, C, ldc);
 }
 
+cublasStatus_t gemv(cublasHandle_t blas, cublasOperation_t a, std::int64_t m, std::int64_t n, const double* A, std::int64_t lda,
+                    const double* x, double* y) {
+  const double one = 1;
+  const double zero = 0;
+  return cublasDgemv_64(blas, a, m, n, &one, A, lda, x, 1, &zero, y, 1);
+}
+cublasStatus_t gemv(cublasHandle_t blas, cublasOperation_t a, std::int64_t m, std::int64_t n, const float* A, std::int64_t lda,
+                    const float* x, float* y) {
+  const float one = 1;
+  const float zero = 0;
+  return cublasSgemv_64(blas, a, m, n, &one, A, lda, x, 1, &zero, y, 1);
+}
+
+/// Predictors of `rows` rows of x and K draws: K x rows.
+template <class Real>
+cublasStatus_t predict(cublasHandle_t blas, std::int64_t K, std::int64_t rows, std::int64_t cols, const Real* coefficients, const Real* x,
+                       std::int64_t stride, Real* predictors) {
+  if (K == 1) return gemv(blas, CUBLAS_OP_T, cols, rows, x, stride, coefficients, predictors);
+  return gemm(blas, CUBLAS_OP_T, CUBLAS_OP_N, K, rows, cols, coefficients, stride, x, stride, predictors, K);
+}
+/// Their gradients: cols x K.
+template <class Real>
+cublasStatus_t accumulate(cublasHandle_t blas, std::int64_t K, std::int64_t rows, std::int64_t cols, const Real* x, std::int64_t stride,
+                          const Real* residuals, Real* gradient) {
+  if (K == 1) return gemv(blas, CUBLAS_OP_N, cols, rows, x, stride, residuals, gradient);
+  return gemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, K, rows, x, stride, residuals, K, gradient, cols);
+}
+
 /// Of the predictors of a sparse design, at most.
 constexpr std::int64_t kPredictorBytes = std::int64_t{1} << 31;
 
@@ -30,31 +58,42 @@ template <class Real>
 const Real* Rows::upload_draws(const magva_cuda_draws& draws, std::int64_t first, std::int64_t count, std::int64_t places) {
   const std::int64_t stride = design_->stride();
   const std::int64_t values = places * (stride + 2);
-  auto* to = reinterpret_cast<Real*>(staged_draws_.reserve(values * static_cast<std::int64_t>(sizeof(Real))));
-  std::fill_n(to, values, Real(0));
-  for (std::int64_t s = 0; s < count; ++s) {
-    const double* from = draws.coefficients + (first + s) * draws.coefficient_stride;
-    std::transform(from, from + design_->cols(), to + s * stride, [](double value) { return static_cast<Real>(value); });
-  }
+  const auto bytes = static_cast<std::int64_t>(sizeof(Real));
+  auto* staged = reinterpret_cast<Real*>(staged_draws_.reserve(values * bytes));
+  auto* on_device = reinterpret_cast<Real*>(draws_.reserve(values * bytes));
+  const double* from = draws.coefficients + first * draws.coefficient_stride;
+  const std::int64_t coefficients = resident_ ? 0 : places * stride;  // that come from the host
+  if (resident_)
+    spread_draws(from, draws.coefficient_stride, design_->cols(), count, on_device, stride, places, stream_);
+  std::fill_n(staged, coefficients + 2 * places, Real(0));
+  for (std::int64_t s = 0; s < count && !resident_; ++s)
+    std::transform(from + s * draws.coefficient_stride, from + s * draws.coefficient_stride + design_->cols(), staged + s * stride,
+                   [](double value) { return static_cast<Real>(value); });
   for (std::int64_t s = 0; s < count && likelihood_ == MAGVA_CUDA_GAUSSIAN; ++s) {
     const double* own = draws.own_values + (first + s) * MAGVA_CUDA_OWN_VALUES;
-    to[places * stride + s] = static_cast<Real>(own[0]);
-    to[places * (stride + 1) + s] = static_cast<Real>(own[1]);
+    staged[coefficients + s] = static_cast<Real>(own[0]);
+    staged[coefficients + places + s] = static_cast<Real>(own[1]);
   }
   if (is_family())
     check(cudaMemcpyAsync(own_values_.reserve(count * MAGVA_CUDA_OWN_VALUES), draws.own_values + first * MAGVA_CUDA_OWN_VALUES,
                           static_cast<std::size_t>(count) * MAGVA_CUDA_OWN_VALUES * 8, cudaMemcpyHostToDevice, stream_),
           "to take draws");
-  const std::int64_t bytes = values * static_cast<std::int64_t>(sizeof(Real));
-  check(cudaMemcpyAsync(draws_.reserve(bytes), to, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "to take draws");
-  return reinterpret_cast<const Real*>(draws_.data());
+  check(cudaMemcpyAsync(on_device + places * stride - coefficients, staged, static_cast<std::size_t>((coefficients + 2 * places) * bytes),
+                        cudaMemcpyHostToDevice, stream_),
+        "to take draws");
+  return on_device;
 }
 
 void Rows::return_sums(std::int64_t first, std::int64_t count, int each, const magva_cuda_sums& out) const {
   const std::int64_t cols = design_->cols();
   const double* sums = out_sums_.data();
+  double* gradient = out.gradient + first * out.gradient_stride;
+  if (resident_)
+    check(cudaMemcpy2DAsync(gradient, static_cast<std::size_t>(out.gradient_stride) * 8, gradient_.data(), static_cast<std::size_t>(cols) * 8,
+                            static_cast<std::size_t>(cols) * 8, static_cast<std::size_t>(count), cudaMemcpyDeviceToDevice, stream_),
+          "to keep gradients");
   for (std::int64_t s = 0; s < count; ++s) {
-    std::copy_n(out_.data() + s * cols, cols, out.gradient + (first + s) * out.gradient_stride);
+    if (!resident_) std::copy_n(out_.data() + s * cols, cols, gradient + s * out.gradient_stride);
     out.log_likelihood[first + s] = sums[each * s];
     out.by_own[2 * (first + s)] = sums[each * s + 1];
     out.by_own[2 * (first + s) + 1] = each > 2 ? sums[each * s + 2] : 0.;
@@ -63,8 +102,9 @@ void Rows::return_sums(std::int64_t first, std::int64_t count, int each, const m
 
 void Rows::fetch_sums(std::int64_t draws) {
   const std::int64_t values = draws * design_->cols();
-  check(cudaMemcpyAsync(out_.reserve(values), gradient_.data(), static_cast<std::size_t>(values) * 8, cudaMemcpyDeviceToHost, stream_),
-        "to return gradients");
+  if (!resident_)
+    check(cudaMemcpyAsync(out_.reserve(values), gradient_.data(), static_cast<std::size_t>(values) * 8, cudaMemcpyDeviceToHost, stream_),
+          "to return gradients");
   check(cudaMemcpyAsync(out_sums_.reserve(kDrawSums * draws), sums_.data(), static_cast<std::size_t>(kDrawSums * draws) * 8,
                         cudaMemcpyDeviceToHost, stream_),
         "to return sums");
@@ -101,8 +141,8 @@ void Rows::evaluate_group(const FusedPlan& plan, const magva_cuda_draws& draws, 
     launch_fused(plan, pass, stream_);
     pass.add = true;
   });
-  launch_reduce(pass.gradient, pass.sums, plan.blocks, plan.places, stride, cols, out_.reserve(kMostDraws * cols),
-                out_sums_.reserve(2 * kMostDraws), stream_);
+  launch_reduce(pass.gradient, pass.sums, plan.blocks, plan.places, stride, cols,
+                resident_ ? gradient_.reserve(kMostDraws * cols) : out_.reserve(kMostDraws * cols), out_sums_.reserve(2 * kMostDraws), stream_);
   check(cudaStreamSynchronize(stream_), "to evaluate rows");
   return_sums(first, count, 2, out);
 }
@@ -146,9 +186,9 @@ void Rows::evaluate_many(const magva_cuda_draws& draws, const magva_cuda_sums& o
     for (std::int64_t first = 0; first < part.count; first += most) {
       const std::int64_t nb = std::min(most, part.count - first);
       const Real* x = tile_as<Real>(part.data, first, nb);
-      check(gemm(blas(), CUBLAS_OP_T, CUBLAS_OP_N, K, nb, cols, coefficients, stride, x, stride, predictors, K), "to find predictors");
+      check(predict(blas(), K, nb, cols, coefficients, x, stride, predictors), "to find predictors");
       differentiate_tile(part.first + first, nb, predictors, K, coefficients + K * stride);
-      check(gemm(blas(), CUBLAS_OP_N, CUBLAS_OP_T, cols, K, nb, x, stride, predictors, K, tile_gradient, cols), "to find gradients");
+      check(accumulate(blas(), K, nb, cols, x, stride, predictors, tile_gradient), "to find gradients");
       add_to(tile_gradient, K * cols, gradient, stream_);
     }
   });
@@ -180,6 +220,17 @@ void Rows::evaluate_dense(const magva_cuda_draws& draws, const magva_cuda_sums& 
     evaluate_fused<Store, Real>(draws, out);
   else
     evaluate_many<Real>(draws, out);
+}
+
+void Rows::evaluate_resident(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
+  resident_ = true;
+  try {
+    evaluate(draws, out);
+  } catch (...) {
+    resident_ = false;
+    throw;
+  }
+  resident_ = false;
 }
 
 void Rows::evaluate(const magva_cuda_draws& draws, const magva_cuda_sums& out) {

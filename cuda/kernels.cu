@@ -32,6 +32,16 @@ __global__ void gather_rows_kernel(const int4* from, const std::int64_t* rows, s
     for (std::int64_t j = threadIdx.x; j < words; j += blockDim.x) to[i * words + j] = from[rows[i] * words + j];
 }
 
+template <class Real>
+__global__ void spread_draws_kernel(const double* from, std::int64_t from_stride, std::int64_t cols, std::int64_t count, Real* to,
+                                    std::int64_t stride, std::int64_t places) {
+  for (std::int64_t e = thread_index(); e < stride * places; e += thread_count()) {
+    const std::int64_t j = e % stride;
+    const std::int64_t s = e / stride;
+    to[e] = j < cols && s < count ? static_cast<Real>(from[s * from_stride + j]) : Real(0);
+  }
+}
+
 template <class From>
 __global__ void add_to_kernel(const From* from, std::int64_t count, double* to) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] += static_cast<double>(from[i]);
@@ -175,6 +185,15 @@ void gather_rows(const void* from, const std::int64_t* rows, std::int64_t count,
                                                                static_cast<int4*>(to));
   check_launch("to choose rows");
 }
+
+template <class Real>
+void spread_draws(const double* from, std::int64_t from_stride, std::int64_t cols, std::int64_t count, Real* to, std::int64_t stride,
+                  std::int64_t places, cudaStream_t stream) {
+  spread_draws_kernel<<<blocks_for(stride * places), kBlock, 0, stream>>>(from, from_stride, cols, count, to, stride, places);
+  check_launch("to take draws");
+}
+template void spread_draws(const double*, std::int64_t, std::int64_t, std::int64_t, float*, std::int64_t, std::int64_t, cudaStream_t);
+template void spread_draws(const double*, std::int64_t, std::int64_t, std::int64_t, double*, std::int64_t, std::int64_t, cudaStream_t);
 
 template <class From>
 void add_to(const From* from, std::int64_t count, double* to, cudaStream_t stream) {

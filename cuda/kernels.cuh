@@ -34,6 +34,10 @@ template <class T>
 void gather(const T* from, const std::int64_t* rows, std::int64_t count, T* to, cudaStream_t stream);
 /// The same for rows of a design; they begin at multiples of 16 bytes.
 void gather_rows(const void* from, const std::int64_t* rows, std::int64_t count, std::int64_t row_bytes, void* to, cudaStream_t stream);
+/// Columns of coefficients in another precision, filled up with zeros to `stride` entries and `places` columns.
+template <class Real>
+void spread_draws(const double* from, std::int64_t from_stride, std::int64_t cols, std::int64_t count, Real* to, std::int64_t stride,
+                  std::int64_t places, cudaStream_t stream);
 /// to += from.
 template <class From>
 void add_to(const From* from, std::int64_t count, double* to, cudaStream_t stream);

@@ -27,7 +27,12 @@ class Rows {
   ~Rows();
 
   void evaluate(const magva_cuda_draws& draws, const magva_cuda_sums& out);
+  /// The same where the draws' coefficients, and the gradients that come back, are in the device's memory.
+  void evaluate_resident(const magva_cuda_draws& draws, const magva_cuda_sums& out);
   void expect(const magva_cuda_gaussian& q, magva_cuda_expectations& out);
+  const DeviceFacts& device() const { return device_; }
+  std::int64_t cols() const { return design_->cols(); }
+  cudaStream_t stream() const { return stream_; }
   const std::string& description() const { return description_; }
 
  private:
@@ -88,6 +93,7 @@ class Rows {
   };
   RowValues all_, chosen_;
   const RowValues* current_ = &all_;
+  bool resident_ = false;
   std::int64_t chosen_count_ = 0;
   Buffer<std::int64_t> chosen_rows_;
   Buffer<unsigned char> chosen_design_;

@@ -72,6 +72,8 @@ class DenseKernel final : public DesignKernel {
   enum class Fetch { nothing, half, all };
 
   static Fetch fetch_from(Index bytes) {
+    // A line of bytes has the columns of eight vectors: the processor sees that pattern itself.
+    if (sizeof(Scalar) == 1) return Fetch::nothing;
     if (bytes <= cache_sizes().second) return Fetch::nothing;
     return bytes <= cache_sizes().last ? Fetch::half : Fetch::all;
   }

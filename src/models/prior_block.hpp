@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "magva/expectations.hpp"
+#include "magva/independent_prior.hpp"
 #include "magva/priors.hpp"
 
 namespace magva::detail {
@@ -35,6 +36,8 @@ class PriorTerm {
   virtual bool log_concave() const { return true; }
   virtual bool separable() const { return true; }  ///< as for an ExpectedPrior
   virtual double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const = 0;
+  /// Fills in those of its coefficients; false if they are not independent of each other and all else.
+  virtual bool independent(IndependentPriors& /*all*/) const { return false; }
 
  protected:
   BlockPlace place_;

@@ -239,7 +239,8 @@ namespace {
 
 template <class Scalar>
 Rows some_of(const DenseRows<Scalar>& rows, Range range) {
-  return DenseRows<Scalar>{rows.data + range.begin * rows.stride, range.size(), rows.cols, rows.stride};
+  return DenseRows<Scalar>{rows.data + range.begin * rows.stride, range.size(), rows.cols, rows.stride,
+                           rows.single};
 }
 // The starts of some of the rows count from the beginning of the whole.
 Rows some_of(const SparseRows& rows, Range range) {
