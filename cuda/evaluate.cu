@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "few_draws.cuh"
 #include "rows.cuh"
 
 namespace magva_cuda {
@@ -48,6 +49,8 @@ cublasStatus_t accumulate(cublasHandle_t blas, std::int64_t K, std::int64_t rows
   return gemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, K, rows, x, stride, residuals, K, gradient, cols);
 }
 
+/// Of parts of gradients, at most.
+constexpr std::int64_t kPartBytes = std::int64_t{1} << 28;
 /// Of the predictors of a sparse design, at most.
 constexpr std::int64_t kPredictorBytes = std::int64_t{1} << 31;
 
@@ -158,13 +161,13 @@ void Rows::evaluate_fused(const magva_cuda_draws& draws, const magva_cuda_sums& 
 }
 
 template <class Real>
-void Rows::differentiate_tile(std::int64_t first, std::int64_t nb, Real* predictors, std::int64_t draws, const Real* own) {
+void Rows::differentiate_tile(std::int64_t first, std::int64_t nb, Real* predictors, std::int64_t draws, const OwnOfDraws<Real>& own) {
   const int K = static_cast<int>(draws);
   double* chunk_sums = chunk_sums_.data();
   if (is_family())
     family_residuals<Real>(observations<double>(first), predictors, nb, K, own_values_.data(), chunk_sums, stream_);
   else
-    residuals<Real>(observations<Real>(first), predictors, nb, K, own, own + K, chunk_sums, stream_);
+    residuals<Real>(observations<Real>(first), predictors, nb, K, own.precision, own.log_scale, chunk_sums, stream_);
   add_chunks(chunk_sums, (nb + kChunkRows - 1) / kChunkRows, kDrawSums * draws, sums_.data(), stream_);
 }
 
@@ -187,8 +190,40 @@ void Rows::evaluate_many(const magva_cuda_draws& draws, const magva_cuda_sums& o
       const std::int64_t nb = std::min(most, part.count - first);
       const Real* x = tile_as<Real>(part.data, first, nb);
       check(predict(blas(), K, nb, cols, coefficients, x, stride, predictors), "to find predictors");
-      differentiate_tile(part.first + first, nb, predictors, K, coefficients + K * stride);
+      differentiate_tile<Real>(part.first + first, nb, predictors, K, {coefficients + K * stride, coefficients + K * (stride + 1)});
       check(accumulate(blas(), K, nb, cols, x, stride, predictors, tile_gradient), "to find gradients");
+      add_to(tile_gradient, K * cols, gradient, stream_);
+    }
+  });
+  fetch_sums(K);
+  return_sums(0, K, kDrawSums, out);
+}
+
+template <class Store, class Real>
+void Rows::evaluate_few(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
+  const std::int64_t K = draws.draws;
+  const std::int64_t cols = design_->cols();
+  const std::int64_t stride = design_->stride();
+  const std::int64_t places = draw_places(K);
+  const Real* coefficients = upload_draws<Real>(draws, 0, K, places);
+  const OwnOfDraws<Real> own{coefficients + places * stride, coefficients + places * (stride + 1)};
+  double* gradient = gradient_.reserve(K * cols);
+  auto* tile_gradient = reinterpret_cast<double*>(tile_gradient_.reserve(K * cols * 8));
+  check(cudaMemsetAsync(gradient, 0, static_cast<std::size_t>(K * cols) * 8, stream_), "to clear memory");
+  check(cudaMemsetAsync(sums_.reserve(kDrawSums * K), 0, static_cast<std::size_t>(kDrawSums * K) * 8, stream_), "to clear memory");
+  const std::int64_t most = std::max<std::int64_t>(1, kPartBytes / (8 * K * stride)) * kPartRows;
+  for_each_part([&](const RowsInMemory& part) {
+    for (std::int64_t first = 0; first < part.count; first += most) {
+      const std::int64_t nb = std::min(most, part.count - first);
+      const std::int64_t parts = (nb + kPartRows - 1) / kPartRows;
+      const Store* x = static_cast<const Store*>(part.data) + first * stride;
+      auto* predictors = reinterpret_cast<Real*>(predictors_.reserve(K * nb * static_cast<std::int64_t>(sizeof(Real))));
+      chunk_sums_.reserve((nb / kChunkRows + 1) * kDrawSums * K);
+      predict_few<Store, Real>(x, nb, stride, coefficients, static_cast<int>(K), predictors, stream_);
+      differentiate_tile<Real>(part.first + first, nb, predictors, K, own);
+      double* gradients = block_gradients_.reserve(parts * K * stride);
+      accumulate_few<Store, Real>(x, nb, stride, predictors, static_cast<int>(K), gradients, stream_);
+      launch_reduce(gradients, nullptr, static_cast<int>(parts), static_cast<int>(K), stride, cols, tile_gradient, nullptr, stream_);
       add_to(tile_gradient, K * cols, gradient, stream_);
     }
   });
@@ -207,7 +242,7 @@ void Rows::evaluate_sparse(const magva_cuda_draws& draws, std::int64_t first, st
   chunk_sums_.reserve((rows / kChunkRows + 1) * kDrawSums * K);
   check(cudaMemsetAsync(sums_.reserve(kDrawSums * K), 0, static_cast<std::size_t>(kDrawSums * K) * 8, stream_), "to clear memory");
   sparse_predict(design_->by_rows(), rows, coefficients, stride, K, predictors, stream_);
-  differentiate_tile(0, rows, predictors, K, coefficients + K * stride);
+  differentiate_tile<double>(0, rows, predictors, K, {coefficients + K * stride, coefficients + K * (stride + 1)});
   sparse_accumulate(design_->by_columns(), cols, predictors, K, gradient, stream_);
   fetch_sums(K);
   return_sums(first, count, kDrawSums, out);
@@ -218,6 +253,8 @@ void Rows::evaluate_dense(const magva_cuda_draws& draws, const magva_cuda_sums& 
   const int most = fused_draws<Store, Real>(design_->stride());
   if (!is_family() && draws.draws <= 2 * most)
     evaluate_fused<Store, Real>(draws, out);
+  else if (draws.draws <= kMostDraws)
+    evaluate_few<Store, Real>(draws, out);
   else
     evaluate_many<Real>(draws, out);
 }

@@ -55,6 +55,18 @@ __global__ void add_chunks_kernel(const double* sums, std::int64_t chunks, std::
   }
 }
 
+// The same with a warp for each sum, which takes the chunks 32 at a time.
+__global__ void add_many_chunks_kernel(const double* sums, std::int64_t chunks, std::int64_t count, double* out) {
+  const int lane = threadIdx.x & 31;
+  for (std::int64_t i = thread_index() / 32; i < count; i += thread_count() / 32) {
+    double total = 0;
+#pragma unroll 8
+    for (std::int64_t c = lane; c < chunks; c += 32) total += sums[c * count + i];
+    total = warp_sum(total);
+    if (lane == 0) out[i] += total;
+  }
+}
+
 constexpr int kReduceWarps = 32;
 
 // A block: 32 columns; each warp takes one in 32 of the blocks that have a part of the sum.
@@ -76,7 +88,7 @@ __global__ void reduce_kernel(const double* gradient, const double* sums, int bl
     for (int k = 0; k < kReduceWarps; ++k) total += parts[k][lane];
     out[draw * columns + column] = total;
   }
-  if (blockIdx.x == 0 && (warp == 1 || warp == 2)) {
+  if (sums != nullptr && blockIdx.x == 0 && (warp == 1 || warp == 2)) {
     double part = 0;
     for (int b = lane; b < blocks; b += 32) part += sums[(static_cast<std::int64_t>(b) * draws + draw) * 2 + (warp - 1)];
     part = warp_sum(part);
@@ -204,7 +216,11 @@ template void add_to(const float*, std::int64_t, double*, cudaStream_t);
 template void add_to(const double*, std::int64_t, double*, cudaStream_t);
 
 void add_chunks(const double* sums, std::int64_t chunks, std::int64_t count, double* out, cudaStream_t stream) {
-  add_chunks_kernel<<<blocks_for(count), kBlock, 0, stream>>>(sums, chunks, count, out);
+  constexpr std::int64_t kFewChunks = 64;
+  if (chunks <= kFewChunks)
+    add_chunks_kernel<<<blocks_for(count), kBlock, 0, stream>>>(sums, chunks, count, out);
+  else
+    add_many_chunks_kernel<<<blocks_for(count * 32), kBlock, 0, stream>>>(sums, chunks, count, out);
   check_launch("to add up");
 }
 

@@ -54,7 +54,7 @@ void residuals(const Observations& rows, Real* predictors, std::int64_t nb, int 
 template <class Real>
 void family_residuals(const Observations& rows, Real* predictors, std::int64_t nb, int draws, const double* own_values,
                       double* chunk_sums, cudaStream_t stream);
-/// out[i] += sum over chunks of sums[chunk * count + i], in order.
+/// out[i] += sum over chunks of sums[chunk * count + i], in an order that depends on their number alone.
 void add_chunks(const double* sums, std::int64_t chunks, std::int64_t count, double* out, cudaStream_t stream);
 
 struct SparseOnDevice {

@@ -21,6 +21,13 @@ class Rules {
   NormalRules view_{};
 };
 
+/// Of each draw, if the likelihood is Gaussian.
+template <class Real>
+struct OwnOfDraws {
+  const Real* precision;
+  const Real* log_scale;
+};
+
 class Rows {
  public:
   explicit Rows(const magva_cuda_problem& problem);
@@ -44,6 +51,9 @@ class Rows {
                       const magva_cuda_sums& out);
   template <class Real>
   void evaluate_many(const magva_cuda_draws& draws, const magva_cuda_sums& out);
+  /// A few draws that the fused kernels do not take.
+  template <class Store, class Real>
+  void evaluate_few(const magva_cuda_draws& draws, const magva_cuda_sums& out);
   template <class Store, class Real>
   void evaluate_dense(const magva_cuda_draws& draws, const magva_cuda_sums& out);
   void evaluate_sparse(const magva_cuda_draws& draws, std::int64_t first, std::int64_t count, const magva_cuda_sums& out);
@@ -55,7 +65,7 @@ class Rows {
   void return_sums(std::int64_t first, std::int64_t count, int each, const magva_cuda_sums& out) const;
   /// Turns a tile's predictors into residuals, and adds up the sums of each draw; of rows from `first` on.
   template <class Real>
-  void differentiate_tile(std::int64_t first, std::int64_t nb, Real* predictors, std::int64_t draws, const Real* own);
+  void differentiate_tile(std::int64_t first, std::int64_t nb, Real* predictors, std::int64_t draws, const OwnOfDraws<Real>& own);
   /// Calls use(rows) for the rows that are evaluated, part by part: all, or those that were chosen.
   void for_each_part(const std::function<void(const RowsInMemory&)>& use);
   void choose(const std::int64_t* rows, std::int64_t count);

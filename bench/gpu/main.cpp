@@ -197,6 +197,7 @@ void run(bool with_fits, Index rows, Index cols) {
   {
     const Regression small = logistic_regression(make_data<float>(rows / 10, cols, Values::numbers, workers));
     print_steps(shape(rows / 10, "float32"), small, {1, 8});
+    print_wide(shape(rows / 10, "float32"), small);
   }
   {
     const Regression ones =

@@ -200,7 +200,7 @@ class Regression final : public Model {
   const Likelihood& likelihood() const { return *likelihood_; }
   /// The regression coefficients at theta, which the non-centred horseshoe makes out of its coordinates.
   void coefficients(ConstVectorRef theta, VectorRef out) const;
-  /// The same model on some of its rows, in order, which stay where they are; their share of the constants.
+  /// The same model on some of its rows, in order, which stay where they are.
   Regression on_rows(Range rows) const;
   /// The same likelihood and rows with another prior of as many coefficients.
   Regression with_prior(std::shared_ptr<const CoefficientPrior> prior) const;
@@ -214,6 +214,7 @@ class Regression final : public Model {
                        MatrixRef gradient, Evaluation& evaluation) const;
   std::unique_ptr<Scratch> make_scratch(Index max_draws, Index sampled_rows) const;
   void find_expectations();
+  double constant_of_rows() const;
   detail::Observations observations() const;
   void set_shapes(ConstMatrixRef theta, detail::RegressionScratch& scratch) const;
   double add_prior(const detail::DrawLayout& layout, ConstMatrixRef theta, Index draw,
@@ -224,6 +225,7 @@ class Regression final : public Model {
   std::shared_ptr<const Vector> weight_;
   std::shared_ptr<const Vector> offset_;  // null: none
   std::shared_ptr<const Vector> status_;  // null: no row is censored
+  std::shared_ptr<const Vector> trials_;  // null: one each
   bool unweighted_ = false;
   std::vector<std::string> names_;
   double constant_;  // of the log likelihood of all rows

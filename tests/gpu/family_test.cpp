@@ -13,6 +13,7 @@ namespace {
 
 using testing::design_of;
 using testing::Storage;
+using testing::thinned;
 
 Regression regression_of(Storage storage, Distribution family = Distribution::bernoulli) {
   RegressionData data{design_of(storage, {400, 270}), Vector(400), Vector(), {}};
@@ -45,19 +46,30 @@ void compare(const Regression& cpu, const Model& gpu, const FitOptions& options)
   const double width = b.posterior.sd().minCoeff();
   EXPECT_LT((a.posterior.mean() - b.posterior.mean()).cwiseAbs().maxCoeff(), 1e-12 * (1 + width));
   EXPECT_LT((a.posterior.sd() - b.posterior.sd()).cwiseAbs().maxCoeff(), 1e-12);
+  Matrix theta = testing::random_theta(cpu, 5);
+  theta.colwise() += b.posterior.mean();
+  const Vector expected = b.posterior.log_density(theta);
+  EXPECT_LT((a.posterior.log_density(theta) - expected).cwiseAbs().maxCoeff(),
+            1e-9 * expected.cwiseAbs().maxCoeff());
+  // Factors of one length have no directions of their own: rounding turns them, and the ELBO's draws with
+  // them.
+  if (options.algorithm1->family == FamilyKind::kGrassmann) return;
   EXPECT_NEAR(a.elbo, b.elbo, 1e-10 * std::abs(b.elbo));
 }
 
 TEST(DeviceFamily, IteratesAsOnTheProcessor) {
-  for (const Storage storage : {Storage::float64, Storage::whole_numbers, Storage::sparse}) {
+  for (const Storage storage :
+       thinned(std::vector{Storage::float64, Storage::whole_numbers, Storage::sparse}, 3)) {
     const Regression cpu = regression_of(storage);
     const auto gpu = on_device(cpu, {.family_above = 0}).model;
     for (const FamilyKind family :
          {FamilyKind::kStiefel, FamilyKind::kGrassmann, FamilyKind::kVafc, FamilyKind::kMeanField})
       for (const RuleKind rule :
-           {RuleKind::kBasic, RuleKind::kMomentum, RuleKind::kRmspropGuarded, RuleKind::kAdadeltaGuarded,
-            RuleKind::kRmspropStable, RuleKind::kAdadeltaStable, RuleKind::kAdam})
-        for (const std::int64_t iterations : {1, 3}) {
+           thinned(std::vector{RuleKind::kAdadeltaGuarded, RuleKind::kBasic, RuleKind::kMomentum,
+                               RuleKind::kRmspropGuarded, RuleKind::kRmspropStable, RuleKind::kAdadeltaStable,
+                               RuleKind::kAdam},
+                   7))
+        for (const std::int64_t iterations : thinned(std::vector<std::int64_t>{3, 1}, 2)) {
           SCOPED_TRACE(::testing::Message() << "storage " << int(storage) << " " << name(family) << " "
                                             << name(rule) << " " << iterations);
           FitOptions options = options_of(family, rule, iterations);

@@ -43,8 +43,10 @@ TEST(Int8Design, EvaluatesAsDoublesDo) {
                 1e-12 * b.log_density.cwiseAbs().maxCoeff());
       EXPECT_LT((a.gradient - b.gradient).cwiseAbs().maxCoeff(), 1e-12 * b.gradient.cwiseAbs().maxCoeff());
     }
-    const GaussianView q{normal_matrix(cols, 1, 4, .01).col(0), normal_matrix(cols, 2, 5, .01),
-                         Vector::Constant(cols, .02)};
+    const Vector mean = normal_matrix(cols, 1, 4, .01).col(0);
+    const Matrix factors = normal_matrix(cols, 2, 5, .01);
+    const Vector residual = Vector::Constant(cols, .02);
+    const GaussianView q{mean, factors, residual};
     Workers workers(1);
     const auto expected = [&](const Regression& model) {
       const auto scratch = model.expectations()->make_scratch(2);

@@ -231,6 +231,10 @@ FitterOptions options_of(FamilyKind family, RuleKind rule) {
   options.factor_rule = rule_defaults(rule);
   options.mean_rule = rule_defaults(rule);
   options.scale_rule = rule_defaults(rule);
+  // Gradients step far: short steps keep residual scales from crossing 0, near which sums of 1 / d2^2 cancel.
+  if (rule == RuleKind::kBasic || rule == RuleKind::kMomentum)
+    for (RuleOptions* each : {&options.factor_rule, &options.mean_rule, &options.scale_rule})
+      each->step = 1e-4;
   options.draws = 2;
   options.initial_residual_scale = .5;
   options.max_iterations = 50;

@@ -73,6 +73,8 @@ std::vector<Case> cases() {
     RegressionData rows = data(std::move(y), true);
     rows.offset = Vector::LinSpaced(kRows, -.3, .3);
     if (allows_censoring(distribution)) rows.status = testing::zero_one(kRows, 8);
+    if (distribution == Distribution::binomial)
+      rows.trials = rows.response + testing::counts(kRows, 15) + Vector::Ones(kRows);
     return family_regression(std::move(rows), distribution, link, make_prior(NormalPriorOptions{}, kCols));
   };
   const Vector positive = numbers.array().exp();
@@ -80,6 +82,7 @@ std::vector<Case> cases() {
   all.push_back({"Weibull", family(Distribution::weibull, Link::log, positive)});
   all.push_back(
       {"negative binomial", family(Distribution::negative_binomial, Link::log, testing::counts(kRows, 9))});
+  all.push_back({"binomial", family(Distribution::binomial, Link::logit, testing::counts(kRows, 16))});
   all.push_back({"probit", family(Distribution::bernoulli, Link::probit, testing::zero_one(kRows, 10))});
   return all;
 }
