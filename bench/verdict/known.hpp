@@ -4,6 +4,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "magva/model.hpp"
 
@@ -31,6 +32,8 @@ KnownPosterior group_sd(std::mt19937_64& generator);
 /// The same as in the eight schools: noise of any size, other priors, and a truth that is exact but for one
 /// integral.
 KnownPosterior schools(std::mt19937_64& generator);
+/// Rubin's own data, centred and non-centred, under four priors.
+std::vector<KnownPosterior> eight_schools();
 
 /// Two or three parameters and few rows: Poisson with exposures, negative binomial, gamma, Student t,
 /// binomial.

@@ -94,6 +94,37 @@ void integrate_over_tau(const Schools& schools, Vector& mean, Vector& sd) {
 
 }  // namespace
 
+namespace {
+
+KnownPosterior posterior_of(const Schools& groups, std::string kind, std::string detail) {
+  Vector mean(groups.count() + 2), sd(groups.count() + 2);
+  integrate_over_tau(groups, mean, sd);
+  return {std::move(kind), std::move(detail), make_model_of(groups.count() + 2, groups), std::move(mean),
+          std::move(sd)};
+}
+
+}  // namespace
+
+std::vector<KnownPosterior> eight_schools() {
+  Schools rubin;
+  rubin.y = Vector{{28, 8, -3, 7, -1, 1, 18, 12}};
+  rubin.variance = Vector{{15, 10, 16, 11, 9, 11, 10, 18}}.cwiseAbs2();
+  std::vector<KnownPosterior> out;
+  for (const bool centred : {true, false})
+    for (const bool cauchy : {true, false})
+      for (const double mu_sd : {5., 1000.}) {
+        rubin.centred = centred;
+        rubin.cauchy = cauchy;
+        rubin.mu_variance = mu_sd * mu_sd;
+        rubin.tau_scale = cauchy ? 5 : 25;
+        out.push_back(
+            posterior_of(rubin, "eight schools",
+                         fmt::format("mu sd {}, tau half-{} {}{}", mu_sd, cauchy ? "Cauchy" : "normal",
+                                     rubin.tau_scale, centred ? ", centred" : "")));
+      }
+  return out;
+}
+
 KnownPosterior schools(Generator& generator) {
   std::normal_distribution<double> normal;
   const auto pick = [&](std::initializer_list<double> values) {
@@ -115,13 +146,10 @@ KnownPosterior schools(Generator& generator) {
     groups.variance(j) = sd * sd;
     groups.y(j) = mu + tau * normal(generator) + sd * normal(generator);
   }
-  Vector mean(count + 2), sd(count + 2);
-  integrate_over_tau(groups, mean, sd);
-  return {
-      "schools",
+  return posterior_of(
+      groups, "schools",
       fmt::format("{} groups, noise {}, tau {}, scale {} {}{}", count, noise, tau,
-                  groups.cauchy ? "Cauchy" : "normal", groups.tau_scale, groups.centred ? ", centred" : ""),
-      make_model_of(count + 2, groups), std::move(mean), std::move(sd)};
+                  groups.cauchy ? "Cauchy" : "normal", groups.tau_scale, groups.centred ? ", centred" : ""));
 }
 
 }  // namespace magva::bench

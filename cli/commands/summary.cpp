@@ -30,6 +30,24 @@ using results::printable;
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-"; }
 std::string number(const std::optional<double>& value) { return value ? number(*value) : "-"; }
 
+/// Where the sds are from.
+std::string describe_sds(const FitRecord& r) {
+  const std::string sd = r.details.value("sd", "gaussian");
+  const std::size_t asked_for = r.details.contains("sd_for") ? r.details["sd_for"].size() : 0;
+  std::string out = sd == "linear response" ? "by linear response" : "those of the approximation";
+  if (asked_for > 0) out += fmt::format(" for the {} asked for", asked_for);
+  if (r.details.contains("sd_se"))
+    out += fmt::format(" (standard error of log sd: {:.2g})", r.details["sd_se"].get<double>());
+  if (!r.details.contains("sd_estimates")) return out;
+  double largest = 0;
+  for (const auto& p : r.parameters)
+    if (std::isfinite(p.sd_se)) largest = std::max(largest, p.sd_se);
+  const std::string estimates = fmt::format(
+      "estimates of linear response for {} of {} parameters (standard errors of log sd up to {:.2g})",
+      r.details["sd_estimates"]["parameters"].get<std::size_t>(), r.parameters.size(), largest);
+  return asked_for > 0 ? out + "; " + estimates : estimates + "; else " + out;
+}
+
 void print_head(const FitRecord& r) {
   fmt::print("{}\n", terminal::bold(stdout, printable(r.model)));
   fmt::print("data      {}", r.data.file.empty() ? "none" : printable(r.data.file));
@@ -45,6 +63,7 @@ void print_head(const FitRecord& r) {
   if (r.khat) fmt::print("k-hat     {:.2f}\n", *r.khat);
   const std::string shape = r.details.value("shape", "gaussian");
   if (shape != "gaussian") fmt::print("shape     {}\n", printable(shape));
+  fmt::print("sds       {}\n", describe_sds(r));
   fmt::print("verdict   {}\n", !r.trusted.value_or(false) ? "not to be trusted, see the warnings"
                                : r.warnings.empty()       ? "trusted"
                                                           : "usable, see the warnings");
@@ -162,7 +181,13 @@ std::vector<ParameterSummary> parameters_of(const FitRecord& record, const optio
   if (values.flag("correct")) return corrected_parameters(values);
   if (!values.given("level")) return record.parameters;
   const results::StoredFit fit = results::load_fit(values.arguments.at(0));
-  return results::summarise(*make_reporter(fit), fit.posterior.best(), 1, values.number("level")).parameters;
+  auto parameters =
+      results::summarise(*make_reporter(fit), fit.posterior.best(), 1, values.number("level")).parameters;
+  for (std::size_t k = 0; k < parameters.size(); ++k)
+    if (std::isfinite(record.parameters[k].sd_se))
+      results::set_sd(parameters[k], record.parameters[k].sd, record.parameters[k].sd_se,
+                      values.number("level"));
+  return parameters;
 }
 
 int run_summary(const options::Values& values) {

@@ -52,6 +52,21 @@ struct PredictorTerms {
   Vector by_variance;  ///< and by the variance
 };
 
+class ExpectedLogDensity;
+
+/// Of a log h with normal priors and fewer terms than parameters. With Q of orthonormal columns, theta is
+///   centre + scale o (Q mixing z + r),
+/// r orthogonal to Q and standard normal there whatever the data are; only z, with the log density `density`,
+/// learns from these, so that all of a posterior of m parameters and n observations is had in about n
+/// dimensions.
+struct ReducedDensity {
+  std::shared_ptr<const ExpectedLogDensity> density;
+  Vector centre;
+  Vector scale;
+  Matrix directions;  ///< Q
+  Matrix mixing;      ///< the identity, but for a prior on the intercept at centred predictors
+};
+
 /// The capability of a model, asked for once at the start of a fit (Model::expectations).
 ///
 /// The contract: both functions return E log h under q, with every constant, and fill E[gradient]. They are
@@ -75,10 +90,15 @@ class ExpectedLogDensity {
   /// The same with C itself, dense. At a point, q without factors and residuals, C is -Hessian.
   virtual double expect(const GaussianView& q, VectorRef gradient, Matrix& curvature,
                         Evaluation& evaluation) const = 0;
+  /// The same with every `stride`-th of its terms, each counted `stride` times: close enough to start from,
+  /// at a fraction of the cost. Null if there is no such thing. It must not outlive this object.
+  virtual std::unique_ptr<const ExpectedLogDensity> thinned(Index /*stride*/) const { return nullptr; }
   /// Nothing if log h is no such sum.
   virtual std::optional<PredictorTerms> predictor_terms(const GaussianView& /*q*/) const {
     return std::nullopt;
   }
+  /// Nothing if the priors are no normals, or the terms no fewer than the parameters.
+  virtual std::optional<ReducedDensity> reduced() const { return std::nullopt; }
 };
 
 /// The marginal distribution of a coordinate.
@@ -128,6 +148,15 @@ class ExpectedLikelihood {
   virtual NuisanceSums nuisance_prior(const NormalMarginal& /*own*/) const { return {}; }
 };
 
+/// Coefficients that are independent normals under a prior; in place of coefficient `intercept`, if there is
+/// one, its sum with centre' (all coefficients).
+struct IndependentNormals {
+  Vector mean;
+  Vector sd;
+  std::optional<Index> intercept;
+  Vector centre;  ///< 0 at the intercept itself
+};
+
 /// The capability of a prior whose coefficients are its first coordinates.
 class ExpectedPrior {
  public:
@@ -136,6 +165,8 @@ class ExpectedPrior {
   /// Whether its E[-Hessian] is constant but for diagonal entries that each depend on the mean and variance
   /// of their own coordinate alone.
   virtual bool separable() const { return false; }
+  /// Nothing if it is no such prior.
+  virtual std::optional<IndependentNormals> independent_normals() const { return std::nullopt; }
   /// E log prior; adds its gradient to `gradient`, and its E[-Hessian] to `curvature`.
   virtual double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const = 0;
 };

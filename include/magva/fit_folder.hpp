@@ -63,6 +63,8 @@ struct ParameterSummary {
   std::string name;
   double mean, sd, q05, q50, q95;
   double sd_gaussian = std::numeric_limits<double>::quiet_NaN();  ///< of the fitted Gaussian itself
+  /// Standard error of log sd, where the sd is a stochastic estimate; NaN where it is none.
+  double sd_se = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// fit.json.

@@ -51,7 +51,9 @@ class Posterior {
 enum class GaussianKind { kMeanField, kLowRank, kFullRank };
 const char* to_string(GaussianKind kind);
 
-/// N(mean, W W' + diag(residual)^2) with an m x p factor matrix W, or N(mean, L L') with a Cholesky factor L.
+/// N(mean, W W' + diag(residual)^2) with an m x p factor matrix W, or N(mean, L L') with a Cholesky factor L,
+/// or a spiked covariance W diag(weights) W' + diag(residual)^2, which may be narrower than its diagonal
+/// part.
 ///
 /// The low-rank form is canonical: the columns of W are orthogonal, by decreasing length, and the entry of
 /// largest magnitude in each is positive; so two runs can be compared. All is done by Woodbury: nothing of
@@ -62,10 +64,14 @@ class Gaussian final : public Posterior {
   static Gaussian low_rank(Vector mean, Matrix factors, Vector residual_sd);
   /// A lower triangular L with non-zero diagonal.
   static Gaussian dense(Vector mean, Matrix cholesky);
+  /// N(mean, D (I + Q diag(change) Q') D), D = diag(scale), Q with orthonormal columns, changes above -1:
+  /// what few observations leave of independent priors.
+  static Gaussian spiked(Vector mean, Vector scale, const Matrix& directions, Vector change);
 
   const char* shape() const override { return "gaussian"; }
   Index dimension() const override { return mean_.size(); }
   bool is_dense() const { return dense_; }
+  bool is_spiked() const { return weights_.size() > 0; }
   GaussianKind kind() const;
   /// Columns of W; 0 for mean-field; m for a dense Gaussian.
   Index rank() const { return factors_.cols(); }
@@ -73,6 +79,7 @@ class Gaussian final : public Posterior {
   const Vector& mean() const override { return mean_; }
   const Matrix& factors() const { return factors_; }       ///< W, or L where dense
   const Vector& residual_sd() const { return residual_; }  ///< empty where dense
+  const Vector& weights() const { return weights_; }       ///< of the columns of W; empty: all are 1
   Vector sd() const override;
   Vector covariance_row(Index i) const override;
   double covariance(Index i, Index j) const;
@@ -85,6 +92,11 @@ class Gaussian final : public Posterior {
   Matrix draws(Index count, std::uint64_t seed, std::uint32_t first = 0) const override;
   Matrix antithetic_draws(Index pairs, std::uint64_t seed) const override;
   Vector log_density(ConstMatrixRef theta) const override;
+  /// Independent normals behind a draw, and what a Gaussian makes of them: deviations from the mean.
+  Index noise_size() const;
+  Matrix deviations(ConstMatrixRef noise) const;
+  /// Sigma V.
+  Matrix times(ConstMatrixRef v) const;
   /// Sigma^-1 V.
   Matrix solve(ConstMatrixRef v) const;
   /// The diagonal of Sigma^-1.
@@ -115,6 +127,7 @@ class Gaussian final : public Posterior {
   Gaussian() = default;
   void factorise();
   LowRankPlusDiagonalView low_rank_covariance() const;
+  Matrix spike(ConstMatrixRef v, const Vector& change) const;
   friend void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian);
   friend Gaussian read_gaussian(io::ChecksummedReader& in);
 
@@ -122,6 +135,7 @@ class Gaussian final : public Posterior {
   Vector mean_;
   Matrix factors_;
   Vector residual_;
+  Vector weights_;
   std::shared_ptr<const Capacitance> capacitance_;  ///< of a low-rank covariance
   std::shared_ptr<const Gaussian> corrected_;       ///< null: none
   std::shared_ptr<const Posterior> shaped_;         ///< null: none

@@ -83,6 +83,8 @@ Fitter Fitter::resume(io::ChecksummedReader& in, const Model& model, int threads
   auto state =
       State::make(model, options, Whitening::none(model.dimension()), Vector::Zero(model.dimension()));
   visit_counters(io::Get{in}, *state);
+  const bool counted = state->iteration >= 0 && state->averaged >= 0 && state->rejected_in_a_row >= 0;
+  if (!counted || (state->averaged > 0 && state->average.empty())) in.fail("its parts do not fit each other");
   state->earlier_seconds = in.number();
   Matrix centre = state->whitening.centre;
   Matrix scale = state->whitening.scale;

@@ -52,6 +52,10 @@ constexpr std::size_t kNamed = 3;
 /// Coordinates are reweighted where so many draws are effective: the sd of the log of an sd is then .035, and
 /// several times that for the worst of many.
 constexpr double kReweightingDraws = 400;
+/// Where k-hat says that weights miss a part of a tail, they say too little of it: what they change by more
+/// than this, beyond their own error, is in doubt. Fewer effective draws say nothing.
+constexpr double kRoughDoubt = .1;
+constexpr double kFewestRoughDraws = 100;
 /// What to do about a parameter in doubt: where importance weights can correct the draws, and where not.
 constexpr const char* kCorrect =
     "importance weights can correct this (--correct), or sample this model by MCMC";
@@ -121,7 +125,7 @@ void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights
                     "mass: it is nowhere near the posterior; fit longer, or with the default",
                     bulk));
   if (!(estimate.se * std::sqrt(draws) > kCloseSpread) || understood) return;
-  const bool far = out.ending.claims_optimum && q.is_dense();
+  const bool far = out.ending.claims_optimum && (q.is_dense() || q.is_spiked());
   const double lost = -std::log(weights.effective / draws);
   const std::string khat = fmt::format("k-hat is {:.2f}, {}", weights.khat, describe_khat(weights.khat));
   if (weights.khat > kPoorKhat && far && lost > kTellingLoss)
@@ -139,7 +143,8 @@ void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights
 Vector exponentials(const Vector& log_weights) { return log_weights.array().exp(); }
 
 std::optional<Reweighted> reweight_quantities(Evaluator& evaluator, const Gaussian& q,
-                                              const Quantities& quantities, std::uint64_t seed) {
+                                              const Quantities& quantities, std::uint64_t seed,
+                                              double standard_errors) {
   const auto count = static_cast<Index>(quantities.names.size());
   const Index draws =
       std::clamp(kMostQuantityNumbers / std::max<Index>(1, count), kFewestQuantityDraws, kMostQuantityDraws);
@@ -148,7 +153,7 @@ std::optional<Reweighted> reweight_quantities(Evaluator& evaluator, const Gaussi
   const Vector log_weights = log_density - q.log_density(theta);
   if (!log_weights.array().isFinite().any()) return std::nullopt;
   return most_reweighted(quantities.names, quantities.at(theta),
-                         exponentials(smooth_weights(log_weights).log_weights));
+                         exponentials(smooth_weights(log_weights).log_weights), standard_errors);
 }
 
 std::string describe(const Doubt& doubt) {
@@ -285,8 +290,23 @@ bool assess_marginals(Evaluator& evaluator, const Gaussian& q, const SmoothedWei
   return understood;
 }
 
-void assess_reweighting(const std::optional<Reweighted>& moved, double bound, Assessment& out) {
-  if (!moved || !(moved->difference() > bound)) return;
+/// What counts as a change by importance weights: more than the bound, less so many standard errors.
+struct WeightTest {
+  double bound;
+  double standard_errors;
+  const char* advice;
+};
+
+/// Nothing where the weights say nothing. Among m parameters the largest of m normals is about sqrt(2 log m).
+std::optional<WeightTest> weight_test(const SmoothedWeights& weights, Index m) {
+  // The sd of the log of an sd from so many draws; three times that for the worst of several.
+  if (telling(weights)) return WeightTest{kDoubt + 3 / std::sqrt(2 * weights.effective), 0, kCorrect};
+  if (!(weights.khat <= kPoorKhat) || weights.effective < kFewestRoughDraws) return std::nullopt;
+  return WeightTest{kRoughDoubt, std::max(2., std::sqrt(2 * std::log(static_cast<double>(m)))), kSample};
+}
+
+void assess_reweighting(const std::optional<Reweighted>& moved, const WeightTest& test, Assessment& out) {
+  if (!moved || !(moved->difference(test.standard_errors) > test.bound)) return;
   const Doubt doubt{moved->name, (moved->weighted_mean - moved->mean) / moved->sd,
                     moved->weighted_sd / moved->sd};
   if (!add_doubt(doubt, out)) return;
@@ -295,8 +315,8 @@ void assess_reweighting(const std::optional<Reweighted>& moved, double bound, As
       fmt::format(
           "importance weights change {} from {:.3g} (sd {:.3g}) to {:.3g} (sd {:.3g}): the approximation "
           "misses a part of the posterior; {}",
-          moved->name, moved->mean, moved->sd, moved->weighted_mean, moved->weighted_sd, kCorrect));
-  if (moved->difference() > kUseless && out.ending.claims_optimum) out.trusted = false;
+          moved->name, moved->mean, moved->sd, moved->weighted_mean, moved->weighted_sd, test.advice));
+  if (moved->difference(test.standard_errors) > kUseless && out.ending.claims_optimum) out.trusted = false;
 }
 
 /// A mode elsewhere, and what its mass does to means and sds.
@@ -322,28 +342,30 @@ void assess_other_modes(Evaluator& evaluator, const Gaussian& reported, std::uin
 /// What the weights of the Gaussian's draws, where they tell, make of the quantities that will be read.
 void assess_weighted_moments(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                              const AssessmentOptions& options, Assessment& out) {
-  // The sd of the log of an sd from so many draws; three times that for the worst of several.
-  const double bound = kDoubt + 3 / std::sqrt(2 * weights.effective);
+  const auto test = weight_test(weights, q.dimension());
+  if (!test) return;
   if (options.quantities != nullptr)
-    return assess_reweighting(
-        reweight_quantities(evaluator, q.corrected(), *options.quantities, options.seed), bound, out);
+    return assess_reweighting(reweight_quantities(evaluator, q.corrected(), *options.quantities, options.seed,
+                                                  test->standard_errors),
+                              *test, out);
   const Gaussian& reported = out.correction_holds ? q.corrected() : q;
-  const auto moved = most_reweighted(evaluator.model(), q.corrected(), reported, options.seed + 1,
-                                     exponentials(weights.log_weights), evaluator.workers());
-  assess_reweighting(moved, bound, out);
+  assess_reweighting(
+      most_reweighted(evaluator.model(), q.corrected(), reported, options.seed + 1,
+                      exponentials(weights.log_weights), evaluator.workers(), test->standard_errors),
+      *test, out);
 }
 
 /// What takes further evaluations, and is left out where there is no time for them. True where the
 /// posterior's difference from the fitted Gaussian is understood.
 bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                   const AssessmentOptions& options, Assessment& out) {
-  bool understood = assess_marginals(evaluator, q, weights, options.seed, out);
+  bool understood = options.probe_marginals && assess_marginals(evaluator, q, weights, options.seed, out);
   if (out.ending.claims_optimum && options.probe_tails)
     understood = assess_tails(evaluator, q, options.seed + 4, out) || understood;
   const Gaussian& reported = out.correction_holds ? q.corrected() : q;
   if (out.ending.claims_optimum && options.probe_tails && reported.is_dense())
     assess_other_modes(evaluator, reported, options.seed + 5, out);
-  if (telling(weights)) assess_weighted_moments(evaluator, q, weights, options, out);
+  assess_weighted_moments(evaluator, q, weights, options, out);
   return understood || (out.correction_holds && options.response < kSmallResponse);
 }
 

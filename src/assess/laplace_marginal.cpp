@@ -94,15 +94,17 @@ bool take_best_length(Evaluator& evaluator, const Conditional& given, double z, 
   return true;
 }
 
-/// The log marginal density at a point, up to a constant, and the share of the draws that were effective.
+/// The log marginal density at a point, up to a constant, the share of the draws that were effective, and the
+/// moments of all coordinates there, about q's means and in q's sds.
 struct MarginalPoint {
   double z, log_density, share;
+  Vector mean, square;
 };
 
 class MarginalWalk {
  public:
   MarginalWalk(Evaluator& evaluator, const Conditional& given, std::uint64_t seed)
-      : evaluator_(evaluator), given_(given), noise_(given.basis.cols(), kPairsAround) {
+      : evaluator_(evaluator), given_(given), sd_(given.q.sd()), noise_(given.basis.cols(), kPairsAround) {
     Noise(seed, NoiseStream::kRandomPoint).fill(0, 0, noise_);
   }
 
@@ -153,36 +155,69 @@ class MarginalWalk {
     const Vector weights = (log_density - Vector::Constant(2 * pairs, value) + fall).array().exp();
     const double sum = weights.sum();
     const Matrix root = curvature.matrixL();
-    return {z, value - root.diagonal().array().log().sum() + std::log(sum / static_cast<double>(2 * pairs)),
-            sum * sum / (weights.squaredNorm() * static_cast<double>(2 * pairs))};
+    MarginalPoint out{
+        z,
+        value - root.diagonal().array().log().sum() + std::log(sum / static_cast<double>(2 * pairs)),
+        sum * sum / (weights.squaredNorm() * static_cast<double>(2 * pairs)),
+        {},
+        {}};
+    set_moments(theta, weights / sum, given_.at(z, mode), curvature, out);
+    return out;
+  }
+
+  /// Those of the Gaussian at the mode, and what the draws' weights change.
+  void set_moments(const Matrix& theta, const Vector& shares, const Vector& mode,
+                   const Eigen::LLT<Matrix>& curvature, MarginalPoint& out) const {
+    const Index free = noise_.rows();
+    const Matrix half = sd_.cwiseInverse().asDiagonal() * given_.basis *
+                        curvature.matrixU().solve(Matrix::Identity(free, free));
+    const Vector centre = (mode - given_.q.mean()).cwiseQuotient(sd_);
+    const Matrix drawn = sd_.cwiseInverse().asDiagonal() * (theta.colwise() - given_.q.mean());
+    const Vector change = shares.array() - 1 / static_cast<double>(shares.size());
+    out.mean = centre + drawn * change;
+    out.square = centre.cwiseAbs2() + half.rowwise().squaredNorm() + drawn.cwiseAbs2() * change;
   }
 
   Evaluator& evaluator_;
   const Conditional& given_;
+  Vector sd_;
   Matrix noise_;  // of the draws around every mode
 };
 
-/// Mean and sd of the density through these points; the share of effective draws is weighted by its mass.
-std::optional<MarginalError> summarise_marginal(std::vector<MarginalPoint> points, Index coordinate) {
+/// Means and sds by the density through these points, each of which counts by its mass; that of the walk's
+/// own coordinate by the density itself.
+std::optional<std::vector<MarginalError>> summarise_walk(std::vector<MarginalPoint> points,
+                                                         Index coordinate) {
   std::sort(points.begin(), points.end(),
             [](const MarginalPoint& a, const MarginalPoint& b) { return a.z < b.z; });
-  Vector z(static_cast<Index>(points.size()));
-  Vector log_values(z.size());
-  for (Index k = 0; k < z.size(); ++k) {
+  const auto count = static_cast<Index>(points.size());
+  Vector z(count), log_values(count);
+  for (Index k = 0; k < count; ++k) {
     z(k) = points[static_cast<std::size_t>(k)].z;
     log_values(k) = points[static_cast<std::size_t>(k)].log_density;
   }
   if (!log_values.allFinite()) return std::nullopt;
   const LineDensity density(z, log_values);
-  double mass = 0, effective = 0;
-  for (Index k = 1; k + 1 < z.size(); ++k) {
+  double mass = 0, share = 0;
+  Vector mean = Vector::Zero(points.front().mean.size());
+  Vector square = mean;
+  for (Index k = 1; k + 1 < count; ++k) {
+    const MarginalPoint& point = points[static_cast<std::size_t>(k)];
     const double part = density(z(k)) * (z(k + 1) - z(k - 1));
     mass += part;
-    effective += part * points[static_cast<std::size_t>(k)].share;
+    share += part * point.share;
+    mean += part * point.mean;
+    square += part * point.square;
   }
-  if (!(effective >= kLeastShare * mass)) return std::nullopt;
-  const auto draws = static_cast<double>(2 * kPairsAround * z.size());
-  return MarginalError{coordinate, density.mean(), density.sd(), effective / mass * draws};
+  if (!(share >= kLeastShare * mass)) return std::nullopt;
+  const double effective = share / mass * static_cast<double>(2 * kPairsAround * count);
+  std::vector<MarginalError> out;
+  for (Index j = 0; j < mean.size(); ++j) {
+    const double shift = mean(j) / mass;
+    out.push_back({j, shift, std::sqrt(std::max(0., square(j) / mass - shift * shift)), effective});
+  }
+  out[static_cast<std::size_t>(coordinate)] = {coordinate, density.mean(), density.sd(), effective};
+  return out;
 }
 
 }  // namespace
@@ -191,8 +226,8 @@ std::int64_t laplace_marginal_cost(Index dimension) {
   return kUsualPoints * (kUsualSteps * (dimension + kStepLengths) + 2 * kPairsAround);
 }
 
-std::optional<MarginalError> laplace_marginal(Evaluator& evaluator, const Gaussian& q, Index i,
-                                              std::uint64_t seed) {
+std::optional<std::vector<MarginalError>> laplace_marginals(Evaluator& evaluator, const Gaussian& q, Index i,
+                                                            std::uint64_t seed) {
   if (q.dimension() < 2) return std::nullopt;
   const auto given = Conditional::of(q, i);
   if (!given) return std::nullopt;
@@ -202,7 +237,13 @@ std::optional<MarginalError> laplace_marginal(Evaluator& evaluator, const Gaussi
   if (!centre) return std::nullopt;
   std::vector<MarginalPoint> points{*centre};
   if (!walk.walk(1, v, points) || !walk.walk(-1, v, points)) return std::nullopt;
-  return summarise_marginal(std::move(points), i);
+  return summarise_walk(std::move(points), i);
+}
+
+std::optional<MarginalError> laplace_marginal(Evaluator& evaluator, const Gaussian& q, Index i,
+                                              std::uint64_t seed) {
+  const auto found = laplace_marginals(evaluator, q, i, seed);
+  return found ? std::optional((*found)[static_cast<std::size_t>(i)]) : std::nullopt;
 }
 
 }  // namespace magva

@@ -208,22 +208,63 @@ double LineDensity::quantile(double u) const {
   return a + root > 0 ? points_(k - 1) + std::min(width, 2 * mass / (a + root)) : points_(k - 1);
 }
 
+namespace {
+
+/// What walks by Laplace's method have found: of each coordinate its own walk's, or else that of the walk
+/// with the most effective draws.
+class LaplaceFindings {
+ public:
+  explicit LaplaceFindings(Index dimension)
+      : own_(static_cast<std::size_t>(dimension)), others_(static_cast<std::size_t>(dimension)) {}
+
+  void walk(Evaluator& evaluator, const Gaussian& q, Index i, std::uint64_t seed) {
+    const auto found = laplace_marginals(evaluator, q, i, seed);
+    if (!found) return;
+    own_[static_cast<std::size_t>(i)] = (*found)[static_cast<std::size_t>(i)];
+    for (std::size_t j = 0; j < others_.size(); ++j)
+      if (!others_[j] || (*found)[j].effective_draws > others_[j]->effective_draws) others_[j] = (*found)[j];
+  }
+  const std::optional<MarginalError>& at(Index i) const {
+    const auto& own = own_[static_cast<std::size_t>(i)];
+    return own ? own : others_[static_cast<std::size_t>(i)];
+  }
+
+ private:
+  std::vector<std::optional<MarginalError>> own_, others_;
+};
+
+bool among(const std::vector<MarginalError>& errors, Index coordinate) {
+  return std::any_of(errors.begin(), errors.end(),
+                     [&](const MarginalError& error) { return error.coordinate == coordinate; });
+}
+
+/// Of the coordinates that are not among them, those that the walks have found to differ.
+void append_others(const LaplaceFindings& laplace, Index dimension, std::vector<MarginalError>& errors) {
+  for (Index i = 0; i < dimension; ++i)
+    if (!among(errors, i) && laplace.at(i) && laplace.at(i)->size() > kSmallError)
+      errors.push_back(*laplace.at(i));
+}
+
+}  // namespace
+
 std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed) {
   const std::vector<Suspect> suspects = find_suspects(evaluator, q);
+  LaplaceFindings laplace(q.dimension());
+  const auto walks = static_cast<std::size_t>(kLaplaceGradients / laplace_marginal_cost(q.dimension()));
+  for (std::size_t k = 0; k < std::min(walks, suspects.size()); ++k)
+    laplace.walk(evaluator, q, suspects[k].error.coordinate, seed);
   std::vector<MarginalError> out;
-  const std::int64_t most_laplace = kLaplaceGradients / laplace_marginal_cost(q.dimension());
   int failures = 0;
   for (std::size_t k = 0; k < suspects.size(); ++k) {
     const Suspect& suspect = suspects[k];
-    std::optional<MarginalError> found;
-    if (static_cast<std::int64_t>(k) < most_laplace)
-      found = laplace_marginal(evaluator, q, suspect.error.coordinate, seed);
+    std::optional<MarginalError> found = laplace.at(suspect.error.coordinate);
     if (!found && k < kMostSamples && failures < kMostFailures) {
       found = sample_until_sure(evaluator, q, suspect.error.coordinate, suspect.density, seed + k);
       if (!found) ++failures;
     }
     out.push_back(found.value_or(suspect.error));
   }
+  append_others(laplace, q.dimension(), out);
   std::stable_sort(out.begin(), out.end(),
                    [](const MarginalError& a, const MarginalError& b) { return a.size() > b.size(); });
   return out;
@@ -231,16 +272,14 @@ std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian&
 
 std::vector<MarginalError> check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
                                                  const std::vector<MarginalError>& found) {
-  std::vector<MarginalError> out;
   const Index m = q.dimension();
-  if (m * laplace_marginal_cost(m) > kOtherLaplaceGradients) return out;
-  for (Index i = 0; i < m; ++i) {
-    if (std::any_of(found.begin(), found.end(), [&](const MarginalError& e) { return e.coordinate == i; }))
-      continue;
-    const auto error = laplace_marginal(evaluator, q, i, seed);
-    if (error && error->size() > kSmallError) out.push_back(*error);
-  }
-  return out;
+  if (m * laplace_marginal_cost(m) > kOtherLaplaceGradients) return {};
+  LaplaceFindings laplace(m);
+  for (Index i = 0; i < m; ++i)
+    if (!among(found, i)) laplace.walk(evaluator, q, i, seed);
+  std::vector<MarginalError> all = found;
+  append_others(laplace, m, all);
+  return {all.begin() + static_cast<std::ptrdiff_t>(found.size()), all.end()};
 }
 
 }  // namespace magva

@@ -43,9 +43,10 @@ Index elbo_block(const Gaussian& q) {
 Matrix elbo_draws(const Gaussian& q, std::uint64_t seed, Index first, Index count, Workers& workers) {
   const Index m = q.dimension();
   const Index p = q.rank();
-  Matrix noise(q.is_dense() ? m : m + p, count);
+  Matrix noise(q.noise_size(), count);
   Noise(seed, NoiseStream::kEvaluation)
       .fill(std::numeric_limits<std::uint32_t>::max(), static_cast<std::uint32_t>(first), noise, workers);
+  if (q.is_spiked()) return q.deviations(noise).colwise() + q.mean();
   Matrix theta = q.factors() * noise.topRows(p);
   if (!q.is_dense()) theta += q.residual_sd().asDiagonal() * noise.bottomRows(m);
   theta.colwise() += q.mean();

@@ -10,11 +10,15 @@
 // with lambda the covariance's coordinates, P the derivative of the predictors' variances by them, and H
 // minus the Hessian of -tr(C Sigma) / 2 + log |Sigma| / 2.
 //
+// Where normal priors meet fewer terms than parameters, all of this is done in the span of the x_i: theta is
+// its prior in every other direction (ReducedDensity).
+//
 // Any other log h with known expectations has products with that Hessian by differences, for a full-rank
 // Gaussian of few parameters.
 #include <optional>
 
 #include "exact/newton.hpp"
+#include "magva/expectations.hpp"
 #include "magva/posterior.hpp"
 
 namespace magva {
@@ -38,5 +42,11 @@ std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix&
 
 /// Of the best full-rank Gaussian N(mean, root root'), whatever log h is.
 std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vector& mean, const Matrix& root);
+
+/// The coordinates z of a point.
+Vector reduce(const ReducedDensity& reduced, const Vector& theta);
+
+/// The Gaussian of theta, from that of z.
+Gaussian expand(const ReducedDensity& reduced, const Vector& mean, const Matrix& covariance);
 
 }  // namespace magva

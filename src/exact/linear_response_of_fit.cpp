@@ -1,5 +1,7 @@
 // The covariance by linear response of a fitted Gaussian, by the way that its model allows.
 #include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#include <Eigen/LU>
 
 #include <cmath>
 #include <limits>
@@ -135,7 +137,76 @@ std::optional<Matrix> covariance_response(ExactElbo& elbo, const Vector& mean, c
   return linear_response_by_differences(elbo, mean, root);
 }
 
+/// Of sds, by their logarithms.
+double largest_change(const Vector& sd, const Vector& before) {
+  return (sd.array() / before.array()).log().abs().maxCoeff();
+}
+constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
+
+/// Whether the design of a reduced form, and the work in as many dimensions as it has rows, are not too
+/// large.
+bool worth_reducing(const ExpectedLogDensity& expected) {
+  const auto n = static_cast<double>(expected.terms());
+  const auto m = static_cast<double>(expected.dimension());
+  return n < m && n * m <= kMostNumbers && 2 * n * n * n <= kMostNewtonWork;
+}
+
+double elbo_of(ExactElbo& elbo, const Gaussian& q) {
+  if (q.is_dense()) return elbo.full_rank(q.mean(), q.factors(), q.log_determinant()).elbo;
+  LowRankDerivatives unused;
+  return elbo.low_rank(q.mean(), q.factors(), q.residual_sd(), unused);
+}
+
+/// The best full-rank Gaussian of z. Its ELBO is that of its theta, so that one of a log h that is not
+/// concave must not be below the fit's.
+std::optional<FullRankGaussian> best_reduced(ExactElbo& elbo, const Gaussian& q,
+                                             const ReducedDensity& reduced, ExactElbo& within,
+                                             const ExactObserver& go_on) {
+  if (multiplications(within) > kMostNewtonWork) return std::nullopt;
+  FullRankFit fit = fit_full_rank(within, reduce(reduced, q.mean()), go_on);
+  if (!fit.stop.converged) return std::nullopt;
+  if (!elbo.expected().log_concave() && fit.elbo < elbo_of(elbo, q) - kExactTolerance) return std::nullopt;
+  return FullRankGaussian{std::move(fit.mean), std::move(fit.root)};
+}
+
+/// In as many dimensions as there are terms, where these are fewer than the parameters.
+std::optional<LinearResponse> reduced_linear_response(ExactElbo& elbo, const Gaussian& q,
+                                                      const ExactObserver& go_on) {
+  if (!worth_reducing(elbo.expected())) return std::nullopt;
+  const auto reduced = elbo.expected().reduced();
+  if (!reduced) return std::nullopt;
+  ExactElbo within(*reduced->density, elbo.workers());
+  const auto best = best_reduced(elbo, q, *reduced, within, go_on);
+  if (!best) return std::nullopt;
+  const auto covariance = polished_covariance(within, *best);
+  if (!covariance) return std::nullopt;
+  const auto response = covariance_response(within, best->mean, *covariance);
+  if (!response && q.is_dense()) return std::nullopt;
+  Gaussian corrected = expand(*reduced, best->mean, response ? *response : *covariance);
+  const double change =
+      response ? largest_change(corrected.sd(), expand(*reduced, best->mean, *covariance).sd()) : kNotKnown;
+  if (q.is_dense()) {
+    const Index m = q.dimension();
+    corrected = Gaussian::dense(corrected.mean(), corrected.times(Matrix::Identity(m, m)).llt().matrixL());
+  }
+  return LinearResponse{std::move(corrected), change};
+}
+
 }  // namespace
+
+Vector reduce(const ReducedDensity& reduced, const Vector& theta) {
+  const Vector white = (theta - reduced.centre).cwiseQuotient(reduced.scale);
+  return reduced.mixing.partialPivLu().solve(reduced.directions.transpose() * white);
+}
+
+Gaussian expand(const ReducedDensity& reduced, const Vector& mean, const Matrix& covariance) {
+  Matrix change = reduced.mixing * covariance * reduced.mixing.transpose();
+  change.diagonal().array() -= 1;
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(change);
+  const Vector moved = reduced.directions * (reduced.mixing * mean);
+  return Gaussian::spiked(reduced.centre + reduced.scale.cwiseProduct(moved), reduced.scale,
+                          reduced.directions * eigen.eigenvectors(), eigen.eigenvalues());
+}
 
 std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vector& mean,
                                                      const Matrix& root) {
@@ -151,6 +222,7 @@ std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vect
 
 std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q,
                                               const ExactObserver& go_on) {
+  if (auto reduced = reduced_linear_response(elbo, q, go_on)) return reduced;
   if (q.dimension() > kMostParameters) return std::nullopt;
   const auto best = best_full_rank(elbo, q, go_on);
   if (!best) return std::nullopt;
@@ -161,8 +233,8 @@ std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q
   const Eigen::LLT<Matrix> factor(response ? *response : *covariance);
   if (factor.info() != Eigen::Success) return std::nullopt;
   const double change =
-      response ? .5 * (response->diagonal().array() / covariance->diagonal().array()).log().abs().maxCoeff()
-               : std::numeric_limits<double>::quiet_NaN();
+      response ? largest_change(response->diagonal().cwiseSqrt(), covariance->diagonal().cwiseSqrt())
+               : kNotKnown;
   return LinearResponse{Gaussian::dense(best->mean, factor.matrixL()), change};
 }
 

@@ -379,7 +379,9 @@ FitResult DefaultRun::assess_result() {
     found.assessment.elbo = best_->elbo();
     found.assessment.elbo_se = best_->elbo_se();
   }
-  return report(found.posterior, std::move(found.assessment), best_ ? best_->iterations() : 0);
+  FitResult result = report(found.posterior, std::move(found.assessment), best_ ? best_->iterations() : 0);
+  result.sd_se = found.sd_se;
+  return result;
 }
 
 FitResult DefaultRun::report(const Gaussian& q, Assessment assessment, std::int64_t iterations) {

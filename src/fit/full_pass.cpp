@@ -4,16 +4,6 @@
 
 namespace magva {
 
-namespace {
-
-Vector times_covariance(const Gaussian& q, ConstVectorRef v) {
-  Vector out = q.factors() * (q.factors().transpose() * v);
-  if (!q.is_dense()) out += q.residual_sd().cwiseAbs2().cwiseProduct(v);
-  return out;
-}
-
-}  // namespace
-
 FullPass pass_over_all_rows(Evaluator& full, const Gaussian& q, Index draws, std::uint64_t seed) {
   const Index half = draws / 2;
   const Matrix deviation = q.draws(half, seed).colwise() - q.mean();
@@ -27,7 +17,7 @@ FullPass pass_over_all_rows(Evaluator& full, const Gaussian& q, Index draws, std
   const Vector mean_gradient = gradient.rightCols(2 * half).rowwise().mean();
   FullPass pass{{q.mean(), log_density(0), gradient.col(0)},
                 log_density.tail(2 * half).mean(),
-                times_covariance(q, mean_gradient),
+                q.times(mean_gradient),
                 0};
   pass.gain = .5 * mean_gradient.dot(pass.step);
   return pass;

@@ -83,6 +83,8 @@ class MinibatchRun {
     double spent = 0;
     FitResult result = run_default(
         sample, options, {[&](const FitView& view) { return report_sample(sample.share(), view, spent); }});
+    // Which views come last is up to the clock; what the fit has counted is not.
+    control_.spend(sample.share() * static_cast<double>(result.gradient_evaluations) - spent);
     for (Warning& warning : result.warnings)
       warning.message = "of the fit to a sample of rows: " + warning.message;
     return result;

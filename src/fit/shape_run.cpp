@@ -139,17 +139,28 @@ class ShapeRun {
   Assessment assess_shape(const ShapedGaussian& shaped, Control& control) const {
     const BaseModel model(model_, shaped.map());
     Evaluator evaluator(model, choose_threads(options_.threads, model_), &control);
-    std::optional<Quantities> quantities = options_.quantities;
-    if (quantities)
-      quantities->at = [this, &shaped](ConstMatrixRef z) {
-        return options_.quantities->at(shaped.map().forward(z).theta);
-      };
+    const Quantities quantities = quantities_of(shaped);
     const FitEnding ending{result_.stopped, result_.stop_detail, true, true};
     return assess(evaluator, shaped.base(), ending,
                   {.draws = options_.diagnostic_draws,
                    .seed = options_.seed,
-                   .quantities = quantities ? &*quantities : nullptr,
+                   .quantities = &quantities,
                    .estimate = std::nullopt});
+  }
+
+  /// What will be read off it, which are not the coordinates z of its base.
+  Quantities quantities_of(const ShapedGaussian& shaped) const {
+    Quantities out;
+    if (options_.quantities) {
+      out.names = options_.quantities->names;
+      out.at = [this, &shaped](ConstMatrixRef z) {
+        return options_.quantities->at(shaped.map().forward(z).theta);
+      };
+      return out;
+    }
+    for (Index i = 0; i < model_.dimension(); ++i) out.names.push_back(model_.parameter_name(i));
+    out.at = [&shaped](ConstMatrixRef z) { return Matrix(shaped.map().forward(z).theta); };
+    return out;
   }
 
   /// A shape can follow the mass of a funnel, or of a long tail, and miss the part that makes its sds, where

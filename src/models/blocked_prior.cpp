@@ -18,12 +18,19 @@ using detail::PriorTerms;
 
 class ExpectedBlocks final : public ExpectedPrior {
  public:
-  explicit ExpectedBlocks(PriorTerms terms) : terms_(std::move(terms)) {}
+  ExpectedBlocks(PriorTerms terms, Index coefficients)
+      : terms_(std::move(terms)), coefficients_(coefficients) {}
   bool log_concave() const override {
     return std::all_of(terms_.begin(), terms_.end(), [](const auto& term) { return term->log_concave(); });
   }
   bool separable() const override {
     return std::all_of(terms_.begin(), terms_.end(), [](const auto& term) { return term->separable(); });
+  }
+  std::optional<IndependentNormals> independent_normals() const override {
+    IndependentNormals out{Vector::Zero(coefficients_), Vector::Ones(coefficients_), std::nullopt, {}};
+    for (const auto& term : terms_)
+      if (!term->add_normals(out)) return std::nullopt;
+    return out;
   }
   double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const override {
     double value = 0;
@@ -33,6 +40,7 @@ class ExpectedBlocks final : public ExpectedPrior {
 
  private:
   PriorTerms terms_;
+  Index coefficients_;
 };
 
 class BlockedPrior final : public CoefficientPrior {
@@ -86,7 +94,7 @@ class BlockedPrior final : public CoefficientPrior {
   std::shared_ptr<const ExpectedPrior> expectations() const override {
     const bool known =
         std::all_of(terms_.begin(), terms_.end(), [](const auto& term) { return term->has_expectations(); });
-    return known ? std::make_shared<ExpectedBlocks>(terms_) : nullptr;
+    return known ? std::make_shared<ExpectedBlocks>(terms_, coefficients_) : nullptr;
   }
 
   std::optional<IndependentPriors> independent() const override {

@@ -34,6 +34,10 @@ class ExpectedNormalPrior final : public ExpectedPrior {
       : variance_(variance), coefficients_(coefficients) {}
   bool log_concave() const override { return true; }
   bool separable() const override { return true; }
+  std::optional<IndependentNormals> independent_normals() const override {
+    return IndependentNormals{
+        Vector::Zero(coefficients_), Vector::Constant(coefficients_, std::sqrt(variance_)), std::nullopt, {}};
+  }
   double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const override {
     double value = 0;
     for (Index i = 0; i < coefficients_; ++i) value += expect_normal(q, i, variance_, gradient, curvature);

@@ -24,6 +24,9 @@ struct RegressionParts {
   std::shared_ptr<const ExpectedPrior> prior;
 };
 
+/// All entries, in double precision.
+RowMatrix dense_rows(const Design& design);
+
 class ExpectedRegression final : public ExpectedLogDensity {
  public:
   explicit ExpectedRegression(RegressionParts parts) : parts_(std::move(parts)) {}
@@ -38,7 +41,9 @@ class ExpectedRegression final : public ExpectedLogDensity {
                 Evaluation& evaluation) const override;
   double expect(const GaussianView& q, VectorRef gradient, Matrix& curvature,
                 Evaluation& evaluation) const override;
+  std::unique_ptr<const ExpectedLogDensity> thinned(Index stride) const override;
   std::optional<PredictorTerms> predictor_terms(const GaussianView& q) const override;
+  std::optional<ReducedDensity> reduced() const override;
 
  private:
   RegressionParts parts_;

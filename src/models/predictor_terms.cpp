@@ -22,22 +22,6 @@ struct Stencil {
   }
 };
 
-RowMatrix dense_rows(const Design& design) {
-  return std::visit(
-      [](const auto& x) {
-        RowMatrix out = RowMatrix::Zero(x.rows, x.cols);
-        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, SparseRows>) {
-          for (Index i = 0; i < x.rows; ++i)
-            for (std::int64_t k = x.starts[i]; k < x.starts[i + 1]; ++k) out(i, x.columns[k]) += x.values[k];
-        } else {
-          for (Index i = 0; i < x.rows; ++i)
-            for (Index j = 0; j < x.cols; ++j) out(i, j) = static_cast<double>(x.data[i * x.stride + j]);
-        }
-        return out;
-      },
-      design.storage());
-}
-
 Vector variances(const RowMatrix& rows, const GaussianView& q) {
   Vector out = (rows * q.factors).rowwise().squaredNorm();
   if (q.residual_sd.size() > 0) out += rows.cwiseAbs2() * q.residual_sd.cwiseAbs2();
@@ -116,6 +100,22 @@ void append_prior_terms(const Stencil& stencil, const Vector& step, PredictorTer
 }
 
 }  // namespace
+
+RowMatrix dense_rows(const Design& design) {
+  return std::visit(
+      [](const auto& x) {
+        RowMatrix out = RowMatrix::Zero(x.rows, x.cols);
+        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, SparseRows>) {
+          for (Index i = 0; i < x.rows; ++i)
+            for (std::int64_t k = x.starts[i]; k < x.starts[i + 1]; ++k) out(i, x.columns[k]) += x.values[k];
+        } else {
+          for (Index i = 0; i < x.rows; ++i)
+            for (Index j = 0; j < x.cols; ++j) out(i, j) = static_cast<double>(x.data[i * x.stride + j]);
+        }
+        return out;
+      },
+      design.storage());
+}
 
 std::optional<PredictorTerms> ExpectedRegression::predictor_terms(const GaussianView& q) const {
   const Design& design = parts_.kernel->design();

@@ -35,6 +35,8 @@ class PriorTerm {
   virtual bool has_expectations() const { return true; }
   virtual bool log_concave() const { return true; }
   virtual bool separable() const { return true; }  ///< as for an ExpectedPrior
+  /// Its part of such a prior; false if it is none.
+  virtual bool add_normals(IndependentNormals& /*out*/) const { return false; }
   virtual double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const = 0;
   /// Fills in those of its coefficients; false if they are not independent of each other and all else.
   virtual bool independent(IndependentPriors& /*all*/) const { return false; }

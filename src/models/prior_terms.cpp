@@ -46,6 +46,12 @@ class NormalTerm final : public PriorTerm {
     return true;
   }
 
+  bool add_normals(IndependentNormals& out) const override {
+    out.mean.segment(place_.first, place_.count) = prior_.location;
+    out.sd.segment(place_.first, place_.count) = prior_.scale;
+    return true;
+  }
+
  private:
   NormalBlock prior_;
   double constant_;
@@ -145,6 +151,16 @@ class CentredInterceptTerm final : public PriorTerm {
         if (direction_(j) != 0) curvature.push_back({i, j, precision * direction_(i) * direction_(j)});
     }
     return constant() - .5 * precision * (delta * delta + variance);
+  }
+
+  bool add_normals(IndependentNormals& out) const override {
+    if (out.intercept) return false;
+    out.intercept = place_.first;
+    out.centre = direction_;
+    out.centre(place_.first) = 0;
+    out.mean(place_.first) = prior_.location;
+    out.sd(place_.first) = prior_.scale;
+    return true;
   }
 
  private:

@@ -77,7 +77,26 @@ Gaussian Gaussian::dense(Vector mean, Matrix cholesky) {
   return out;
 }
 
+Gaussian Gaussian::spiked(Vector mean, Vector scale, const Matrix& directions, Vector change) {
+  if (directions.rows() != mean.size() || scale.size() != mean.size() || change.size() != directions.cols())
+    throw UsageError("a spiked Gaussian needs a mean, scales and directions with as many rows");
+  if (!(scale.array() > 0).all() || !(change.array() > -1).all())
+    throw UsageError("a spiked Gaussian needs positive scales, and changes above -1");
+  if (change.size() == 0) return low_rank(std::move(mean), directions, std::move(scale));
+  Gaussian out;
+  out.mean_ = std::move(mean);
+  out.factors_ = scale.asDiagonal() * directions;
+  out.residual_ = std::move(scale);
+  out.weights_ = std::move(change);
+  out.factorise();
+  return out;
+}
+
 void Gaussian::factorise() {
+  if (is_spiked()) {
+    log_det_ = 2 * residual_.array().log().sum() + weights_.array().log1p().sum();
+    return;
+  }
   if (dense_) {
     log_det_ = 2 * factors_.diagonal().array().log().sum();
     return;
@@ -93,21 +112,37 @@ void Gaussian::factorise() {
 
 LowRankPlusDiagonalView Gaussian::low_rank_covariance() const { return {factors_, residual_, *capacitance_}; }
 
+// (I + Q diag(change) Q') v, with the orthonormal Q = D^-1 W of a spiked covariance. Column by column: a
+// blocked product would round differently for another number of columns.
+Matrix Gaussian::spike(ConstMatrixRef v, const Vector& change) const {
+  Matrix out(v.rows(), v.cols());
+  for (Index j = 0; j < v.cols(); ++j) {
+    const Vector inner = change.cwiseProduct(factors_.transpose() * v.col(j).cwiseQuotient(residual_));
+    out.col(j) = v.col(j) + (factors_ * inner).cwiseQuotient(residual_);
+  }
+  return out;
+}
+
 Vector Gaussian::sd() const {
-  Vector variance = factors_.rowwise().squaredNorm();
+  Vector variance =
+      is_spiked() ? Vector(factors_.cwiseAbs2() * weights_) : Vector(factors_.rowwise().squaredNorm());
   if (!dense_) variance += residual_.cwiseAbs2();
   return variance.cwiseSqrt();
 }
 
 Vector Gaussian::covariance_row(Index i) const {
   if (i < 0 || i >= dimension()) throw UsageError("there is no such parameter");
-  Vector row = factors_ * factors_.row(i).transpose();
+  Vector own = factors_.row(i);
+  if (is_spiked()) own = own.cwiseProduct(weights_);
+  Vector row = factors_ * own;
   if (!dense_) row(i) += residual_(i) * residual_(i);
   return row;
 }
 
 double Gaussian::covariance(Index i, Index j) const {
-  const double shared = factors_.row(i).dot(factors_.row(j));
+  const double shared = is_spiked()
+                            ? (factors_.row(i).array() * factors_.row(j).array()).matrix().dot(weights_)
+                            : factors_.row(i).dot(factors_.row(j));
   return !dense_ && i == j ? shared + residual_(i) * residual_(i) : shared;
 }
 
@@ -122,18 +157,25 @@ Vector Gaussian::factor_shares() const {
   return factors_.colwise().squaredNorm().transpose() / sd().squaredNorm();
 }
 
-Matrix Gaussian::draws(Index count, std::uint64_t seed, std::uint32_t first) const {
-  const Index p = rank();
-  Matrix noise(dense_ ? p : p + dimension(), count);
-  Noise(seed, NoiseStream::kPosteriorDraws).fill(0, first, noise);
-  Matrix out(dimension(), count);
+Index Gaussian::noise_size() const { return dense_ || is_spiked() ? dimension() : rank() + dimension(); }
+
+Matrix Gaussian::deviations(ConstMatrixRef noise) const {
+  if (is_spiked()) return residual_.asDiagonal() * spike(noise, (1 + weights_.array()).sqrt() - 1);
+  Matrix out(dimension(), noise.cols());
   if (dense_) {
     // Draw by draw: a blocked product would round differently for another count.
-    for (Index j = 0; j < count; ++j) out.col(j).noalias() = factors_ * noise.col(j);
+    for (Index j = 0; j < noise.cols(); ++j) out.col(j).noalias() = factors_ * noise.col(j);
   } else {
-    SerialKernel kernel(dimension(), p, count);
+    SerialKernel kernel(dimension(), rank(), noise.cols());
     low_rank_covariance().draw(noise, out, kernel);
   }
+  return out;
+}
+
+Matrix Gaussian::draws(Index count, std::uint64_t seed, std::uint32_t first) const {
+  Matrix noise(noise_size(), count);
+  Noise(seed, NoiseStream::kPosteriorDraws).fill(0, first, noise);
+  Matrix out = deviations(noise);
   out.colwise() += mean_;
   return out;
 }
@@ -150,7 +192,18 @@ Matrix Gaussian::quantiles(ConstVectorRef probabilities) const {
   return (sd() * z.transpose()).colwise() + mean_;
 }
 
+Matrix Gaussian::times(ConstMatrixRef v) const {
+  if (is_spiked()) return residual_.asDiagonal() * spike(residual_.asDiagonal() * v, weights_);
+  Matrix out = factors_ * (factors_.transpose() * v);
+  if (!dense_) out += residual_.cwiseAbs2().asDiagonal() * v;
+  return out;
+}
+
 Matrix Gaussian::solve(ConstMatrixRef v) const {
+  if (is_spiked()) {
+    const Vector change = -weights_.array() / (1 + weights_.array());
+    return residual_.cwiseInverse().asDiagonal() * spike(residual_.cwiseInverse().asDiagonal() * v, change);
+  }
   if (dense_) {
     Matrix out = factors_.triangularView<Eigen::Lower>().solve(v);
     factors_.triangularView<Eigen::Lower>().transpose().solveInPlace(out);
@@ -167,6 +220,11 @@ Vector Gaussian::precision_diagonal() const {
     const Matrix inverse =
         factors_.triangularView<Eigen::Lower>().solve(Matrix::Identity(dimension(), dimension()));
     return inverse.colwise().squaredNorm();
+  }
+  if (is_spiked()) {
+    const Vector change = weights_.array() / (1 + weights_.array());
+    const Vector shares = (factors_.cwiseAbs2() * change).cwiseQuotient(residual_.cwiseAbs2());
+    return (1 - shares.array()) / residual_.array().square();
   }
   Vector out(dimension());
   SerialKernel kernel(dimension(), rank(), 1);
@@ -205,6 +263,9 @@ Gaussian Gaussian::without_correction() const {
 
 Gaussian Gaussian::transformed(ConstVectorRef centre, ConstVectorRef scale) const {
   Vector mean = centre + scale.cwiseProduct(mean_);
+  if (is_spiked())
+    return spiked(std::move(mean), scale.cwiseProduct(residual_),
+                  residual_.cwiseInverse().asDiagonal() * factors_, weights_);
   Matrix factors = scale.asDiagonal() * factors_;
   Gaussian out = dense_ ? dense(std::move(mean), std::move(factors))
                         : low_rank(std::move(mean), std::move(factors), scale.cwiseProduct(residual_));
@@ -215,7 +276,10 @@ double kl_divergence(const Gaussian& a, const Gaussian& b) {
   if (a.dimension() != b.dimension()) throw UsageError("the two posteriors have different dimensions");
   const Vector difference = b.mean() - a.mean();
   double trace = 0;
-  if (a.rank() > 0) trace += a.factors().cwiseProduct(b.solve(a.factors())).sum();
+  if (a.rank() > 0) {
+    const Vector forms = a.factors().cwiseProduct(b.solve(a.factors())).colwise().sum();
+    trace += a.is_spiked() ? forms.dot(a.weights()) : forms.sum();
+  }
   if (!a.is_dense()) trace += a.residual_sd().cwiseAbs2().dot(b.precision_diagonal());
   return .5 * (trace + difference.dot(b.solve(difference).col(0)) - static_cast<double>(a.dimension()) +
                b.log_determinant() - a.log_determinant());

@@ -11,6 +11,19 @@ namespace {
 constexpr std::int64_t kHasCorrection = 1;
 constexpr std::int64_t kHasShape = 2;
 
+/// Of a covariance.
+constexpr std::int64_t kLowRankForm = 0;
+constexpr std::int64_t kDenseForm = 1;
+constexpr std::int64_t kSpikedForm = 2;
+
+/// Whether W'D^-2 W is the identity, and the weights leave a covariance.
+bool sound_spikes(const Gaussian& gaussian) {
+  const Index rank = gaussian.rank();
+  if (gaussian.weights().size() != rank || !(gaussian.weights().array() > -1).all()) return false;
+  const Matrix directions = gaussian.residual_sd().cwiseInverse().asDiagonal() * gaussian.factors();
+  return (directions.transpose() * directions - Matrix::Identity(rank, rank)).norm() < 1e-6;
+}
+
 const ShapedGaussian& shaped_part(const Gaussian& gaussian) {
   const auto* shaped = dynamic_cast<const ShapedGaussian*>(&gaussian.best());
   if (shaped == nullptr) throw UsageError("a posterior of a shape of your own cannot be saved");
@@ -20,23 +33,28 @@ const ShapedGaussian& shaped_part(const Gaussian& gaussian) {
 }  // namespace
 
 void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
-  out.integer(gaussian.dense_ ? 1 : 0);
+  out.integer(gaussian.dense_ ? kDenseForm : gaussian.is_spiked() ? kSpikedForm : kLowRankForm);
   out.matrix(gaussian.mean_);
   out.matrix(gaussian.factors_);
   out.matrix(gaussian.residual_);
+  if (gaussian.is_spiked()) out.matrix(gaussian.weights_);
 }
 
 Gaussian read_gaussian(io::ChecksummedReader& in) {
   Gaussian gaussian;  // as saved, to the bit: it is in canonical form already
-  gaussian.dense_ = in.integer() == 1;
+  const std::int64_t form = in.integer();
+  if (form < kLowRankForm || form > kSpikedForm)
+    in.fail("its covariance has a form that this program does not know");
+  gaussian.dense_ = form == kDenseForm;
   gaussian.mean_ = in.matrix().reshaped();
   gaussian.factors_ = in.matrix();
   gaussian.residual_ = in.matrix().reshaped();
+  if (form == kSpikedForm) gaussian.weights_ = in.matrix().reshaped();
   const Index m = gaussian.mean_.size();
   const Index rank = gaussian.factors_.cols();
   const bool fits = m > 0 && gaussian.factors_.rows() == m &&
                     (gaussian.dense_ ? rank == m : rank <= m && gaussian.residual_.size() == m);
-  if (!fits) in.fail("its parts do not fit each other");
+  if (!fits || (form == kSpikedForm && !sound_spikes(gaussian))) in.fail("its parts do not fit each other");
   gaussian.factorise();
   return gaussian;
 }

@@ -182,12 +182,14 @@ AssessedGaussian assess_with_response(Evaluator& evaluator, const Gaussian& q, c
                                       AssessmentOptions options, std::int64_t gradients) {
   std::optional<ElboEstimate> fitted;
   Gaussian posterior = q;
+  double sd_se = 0;
   Control* control = evaluator.control();
   if (control != nullptr) control->enter(Phase::kAssessment);
   try {
     if (const auto found = significant_correction(evaluator, q, ending, gradients, options.seed + 3)) {
       fitted = estimate_elbo(evaluator, q, options.draws, options.seed + 1);
       posterior = q.with_correction(found->corrected);
+      sd_se = found->se;
     }
   } catch (const Stopped&) {  // assess() says what that means
   }
@@ -196,7 +198,8 @@ AssessedGaussian assess_with_response(Evaluator& evaluator, const Gaussian& q, c
     assessment.elbo = fitted->elbo;
     assessment.elbo_se = fitted->se;
   }
-  return {std::move(posterior), std::move(assessment)};
+  if (!posterior.has_correction()) sd_se = 0;
+  return {std::move(posterior), std::move(assessment), sd_se};
 }
 
 }  // namespace magva

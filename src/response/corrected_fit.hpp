@@ -25,6 +25,7 @@ bool no_further(Evaluator& evaluator, const Gaussian& q, const Gaussian& correct
 struct AssessedGaussian {
   Gaussian posterior;  ///< q, with its correction where that is significant and holds
   Assessment assessment;
+  double sd_se = 0;  ///< of the correction, as in SampledCorrection
 };
 
 /// A fit with draws that took `gradients`. ELBO and its standard error are those of q itself.

@@ -33,16 +33,23 @@ std::optional<T> optional_at(const Json& json, const char* key) {
 }
 
 Json to_json(const ParameterSummary& p) {
-  return {{"name", p.name}, {"mean", p.mean}, {"sd", p.sd},  {"sd_gaussian", p.sd_gaussian},
-          {"q05", p.q05},   {"q50", p.q50},   {"q95", p.q95}};
+  Json out{{"name", p.name}, {"mean", p.mean}, {"sd", p.sd},  {"sd_gaussian", p.sd_gaussian},
+           {"q05", p.q05},   {"q50", p.q50},   {"q95", p.q95}};
+  if (std::isfinite(p.sd_se)) out["sd_se"] = p.sd_se;
+  return out;
 }
 
 double number_or_nan(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
 
 ParameterSummary parameter_from_json(const Json& json) {
-  return {json.at("name").get<std::string>(),   number_or_nan(json.at("mean")), number_or_nan(json.at("sd")),
-          number_or_nan(json.at("q05")),        number_or_nan(json.at("q50")),  number_or_nan(json.at("q95")),
-          number_or_nan(json.at("sd_gaussian"))};
+  return {json.at("name").get<std::string>(),
+          number_or_nan(json.at("mean")),
+          number_or_nan(json.at("sd")),
+          number_or_nan(json.at("q05")),
+          number_or_nan(json.at("q50")),
+          number_or_nan(json.at("q95")),
+          number_or_nan(json.at("sd_gaussian")),
+          json.contains("sd_se") ? number_or_nan(json.at("sd_se")) : std::nan("")};
 }
 
 Json to_json(const Doubt& doubt) {

@@ -45,7 +45,7 @@ Gaussian with_columns_low_rank(const Gaussian& q, const std::vector<Index>& coor
 Gaussian with_columns_dense(const Gaussian& q, const std::vector<Index>& coordinates, const Matrix& columns) {
   Matrix unit = Matrix::Zero(q.dimension(), columns.cols());
   for (std::size_t k = 0; k < coordinates.size(); ++k) unit(coordinates[k], static_cast<Index>(k)) = 1;
-  const Matrix before = response_factors(coordinates, times_covariance(q, unit));
+  const Matrix before = response_factors(coordinates, q.times(unit));
   const Matrix now = response_factors(coordinates, columns);
   Matrix covariance = q.factors() * q.factors().transpose();
   covariance += now * now.transpose() - before * before.transpose();
@@ -53,12 +53,6 @@ Gaussian with_columns_dense(const Gaussian& q, const std::vector<Index>& coordin
 }
 
 }  // namespace
-
-Matrix times_covariance(const Gaussian& q, ConstMatrixRef v) {
-  Matrix out = q.factors() * (q.factors().transpose() * v);
-  if (!q.is_dense()) out += q.residual_sd().cwiseAbs2().asDiagonal() * v;
-  return out;
-}
 
 // theta = mean + columns C^-1 (theta_A - mean_A) + what q has left given theta_A.
 Gaussian with_covariance_columns(const Gaussian& q, const std::vector<Index>& coordinates,

@@ -6,9 +6,6 @@
 
 namespace magva {
 
-/// Sigma V.
-Matrix times_covariance(const Gaussian& q, ConstMatrixRef v);
-
 /// q with the joint distribution of some coordinates, and how all others depend on them, from these columns
 /// of a covariance; given these coordinates, the others vary as under q.
 Gaussian with_covariance_columns(const Gaussian& q, const std::vector<Index>& coordinates,

@@ -1,8 +1,7 @@
 #include "sd_for/family_response.hpp"
 
+#include <algorithm>
 #include <cmath>
-
-#include "sd_for/covariance_columns.hpp"
 
 namespace magva {
 
@@ -48,7 +47,7 @@ class FamilyHessian {
   }
 
   FamilyMove precondition(const FamilyMove& r) const {
-    return {times_covariance(q_, r.mean), times_covariance(q_, r.factors), .5 * r.log_residual};
+    return {q_.times(r.mean), q_.times(r.factors), .5 * r.log_residual};
   }
 
  private:
@@ -88,16 +87,17 @@ class MeanHessian {
   const FamilyHessian& whole_;
 };
 
-/// The move of the mean under a tilt of coordinate i, by conjugate gradients.
+/// The move of the mean under a tilt, by conjugate gradients.
 template <class Hessian>
-std::optional<Vector> move_of_mean(const Hessian& hessian, const FamilyMove& zero, Index i,
+std::optional<Vector> move_of_mean(const Hessian& hessian, const FamilyMove& tilt, double wanted,
                                    const ExactObserver& go_on) {
-  FamilyMove x = zero;
-  FamilyMove residual = zero;
-  residual.mean(i) = 1;
+  FamilyMove x = tilt;
+  x.mean.setZero();
+  FamilyMove residual = tilt;
   FamilyMove direction = hessian.precondition(residual);
   double size = residual.dot(direction);
-  const double enough = kFamilyResidual * kFamilyResidual * size;
+  const double first = size;
+  const double enough = wanted * wanted * first;
   for (int k = 0; k < kMostFamilyProducts && size > enough; ++k) {
     if (!go_on(k, 0)) return std::nullopt;
     const FamilyMove image = hessian * direction;
@@ -112,20 +112,25 @@ std::optional<Vector> move_of_mean(const Hessian& hessian, const FamilyMove& zer
     direction = std::move(next);
     size = now;
   }
-  const double rough = kRoughResidual / kFamilyResidual;
-  if (!(size <= rough * rough * enough) || !(x.mean(i) > 0)) return std::nullopt;
+  const double rough = std::max(kRoughResidual, wanted);
+  if (!(size <= rough * rough * first) || !(x.mean.dot(tilt.mean) > 0)) return std::nullopt;
   return x.mean;
 }
 
 }  // namespace
 
-std::optional<Vector> response_column(ExactElbo& elbo, const Gaussian& q, Index i,
-                                      const ExactObserver& go_on) {
+std::optional<Vector> response_to(ExactElbo& elbo, const Gaussian& q, const Vector& tilt, double residual,
+                                  const ExactObserver& go_on) {
   const Index m = q.dimension();
   const FamilyHessian hessian(elbo, q);
-  const FamilyMove zero{Vector::Zero(m), Matrix::Zero(m, q.rank()), Vector::Zero(m)};
-  if (auto column = move_of_mean(hessian, zero, i, go_on)) return column;
-  return move_of_mean(MeanHessian(hessian), zero, i, go_on);
+  const FamilyMove move{tilt, Matrix::Zero(m, q.rank()), Vector::Zero(m)};
+  if (auto found = move_of_mean(hessian, move, residual, go_on)) return found;
+  return move_of_mean(MeanHessian(hessian), move, residual, go_on);
+}
+
+std::optional<Vector> response_column(ExactElbo& elbo, const Gaussian& q, Index i,
+                                      const ExactObserver& go_on) {
+  return response_to(elbo, q, Vector::Unit(q.dimension(), i), kFamilyResidual, go_on);
 }
 
 }  // namespace magva

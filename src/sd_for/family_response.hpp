@@ -14,9 +14,15 @@
 
 namespace magva {
 
+/// The response's covariance times a tilt: how the fitted mean answers it. To a relative residual; with the
+/// covariance of q held fixed where the ELBO is not concave at q. Nothing where it is not concave in the mean
+/// either, or where go_on ends the search.
+std::optional<Vector> response_to(ExactElbo& elbo, const Gaussian& q, const Vector& tilt, double residual,
+                                  const ExactObserver& go_on);
+
 /// Column i of the response's covariance: how the fitted mean answers a tilt of coordinate i. With the
 /// covariance of q held fixed where the ELBO is not concave at q, as beside a maximum that a fit has not
-/// quite reached. Nothing where it is not concave in the mean either, or where go_on ends the search.
+/// quite reached.
 std::optional<Vector> response_column(ExactElbo& elbo, const Gaussian& q, Index i,
                                       const ExactObserver& go_on);
 

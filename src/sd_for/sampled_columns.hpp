@@ -11,6 +11,26 @@
 
 namespace magva {
 
+/// E[-Hessian] under a Gaussian, as products from differences of gradients on common draws.
+class MeanCurvature {
+ public:
+  MeanCurvature(Evaluator& evaluator, const Gaussian& q, Index pairs, std::uint64_t seed);
+
+  /// -Hessian at each draw, times v.
+  Matrix products(const Vector& v) const;
+  Vector operator*(const Vector& v) const { return products(v).rowwise().mean(); }
+  /// Its inverse times a tilt, by conjugate gradients to a relative residual. Nothing where it is not
+  /// positive definite.
+  std::optional<Vector> solve(const Vector& tilt, double residual) const;
+
+ private:
+  Matrix gradients(const Matrix& theta) const;
+
+  Evaluator& evaluator_;
+  const Gaussian& q_;
+  Matrix draws_;
+};
+
 struct SampledColumns {
   std::vector<Index> coordinates;  ///< those that were found
   Matrix columns;

@@ -80,6 +80,53 @@ TEST(Gaussian, DivergenceAgreesWithItsDenseFormula) {
     }
 }
 
+/// Narrower than its scales in one direction, wider in another.
+Gaussian spiked(Index m, std::uint64_t seed) {
+  const Matrix directions =
+      Matrix(test::random_matrix(m, 3, seed).householderQr().householderQ() * Matrix::Identity(m, 3));
+  return Gaussian::spiked(test::random_matrix(m, 1, seed + 1),
+                          test::random_matrix(m, 1, seed + 2).cwiseAbs().array() + .2, directions,
+                          Vector{{-.9, -.3, 1.5}});
+}
+
+TEST(Gaussian, SpikedAgreesWithItsDenseForm) {
+  const Gaussian q = spiked(7, 31);
+  const Vector d = q.residual_sd();
+  const Matrix sigma =
+      q.factors() * q.weights().asDiagonal() * q.factors().transpose() + Matrix(d.cwiseAbs2().asDiagonal());
+  const Gaussian dense = Gaussian::dense(q.mean(), sigma.llt().matrixL());
+  const Gaussian other = low_rank(7, 2, 35);
+  const Matrix v = test::random_matrix(7, 3, 37);
+  EXPECT_LT((q.times(v) - sigma * v).norm(), 1e-12);
+  EXPECT_LT((other.times(v) - covariance(other) * v).norm(), 1e-12);
+  EXPECT_LT((q.solve(v) - dense.solve(v)).norm(), 1e-10);
+  EXPECT_LT((q.sd() - dense.sd()).norm(), 1e-12);
+  EXPECT_LT((q.covariance_row(4) - sigma.col(4)).norm(), 1e-12);
+  EXPECT_NEAR(q.covariance(2, 5), sigma(2, 5), 1e-12);
+  EXPECT_NEAR(q.log_determinant(), dense.log_determinant(), 1e-11);
+  EXPECT_LT((q.precision_diagonal() - dense.precision_diagonal()).norm(), 1e-10);
+  EXPECT_LT((q.log_density(v) - dense.log_density(v)).norm(), 1e-10);
+  EXPECT_NEAR(kl_divergence(q, other), kl_divergence(dense, other), 1e-10);
+  EXPECT_NEAR(kl_divergence(other, q), kl_divergence(other, dense), 1e-10);
+  // The root is symmetric, so that its square is the covariance.
+  const Matrix root = q.deviations(Matrix::Identity(7, 7));
+  EXPECT_LT((root * root.transpose() - sigma).norm(), 1e-12);
+  EXPECT_EQ(q.draws(3, 5).col(2), q.draws(9, 5).col(2));
+  const Gaussian scaled = q.transformed(Vector::Ones(7), Vector::Constant(7, 2.));
+  EXPECT_LT((scaled.times(v) - 4 * sigma * v).norm(), 1e-11);
+  EXPECT_LT((scaled.mean() - 2 * q.mean() - Vector::Ones(7)).norm(), 1e-12);
+}
+
+TEST(Gaussian, SpikedComesBackFromAFileToTheBit) {
+  const test::TemporaryFolder folder;
+  const Gaussian q = low_rank(4, 1, 41).with_correction(spiked(4, 42));
+  q.save(folder.path() / "posterior", {"a", "b", "c", "d"});
+  const Gaussian back = load_posterior(folder.path() / "posterior").gaussian.corrected();
+  ASSERT_TRUE(back.is_spiked());
+  EXPECT_EQ(back.weights(), q.corrected().weights());
+  EXPECT_EQ(back.draws(2, 1), q.corrected().draws(2, 1));
+}
+
 TEST(Gaussian, AnglesOfKnownSubspaces) {
   Matrix a = Matrix::Zero(4, 2);
   Matrix b = Matrix::Zero(4, 2);
@@ -123,6 +170,9 @@ TEST(Gaussian, TransformedScalesAndShifts) {
 }
 
 TEST(Gaussian, RefusesWhatIsNoGaussian) {
+  EXPECT_THROW((void)Gaussian::spiked(Vector::Zero(3), Vector::Ones(3), Matrix::Identity(3, 1),
+                                      Vector::Constant(1, -1.)),
+               UsageError);
   EXPECT_THROW(Gaussian::low_rank(Vector::Zero(3), Matrix::Zero(2, 1), Vector::Ones(3)), UsageError);
   EXPECT_THROW(Gaussian::low_rank(Vector::Zero(3), Matrix::Zero(3, 1), Vector::Zero(3)), UsageError);
   EXPECT_THROW(Gaussian::dense(Vector::Zero(3), Matrix::Zero(3, 3)), UsageError);

@@ -42,6 +42,23 @@ TEST(LaplaceMarginal, FollowsAFunnelIntoItsNeck) {
   EXPECT_GT(found->effective_draws, 100);
 }
 
+// The x are a mixture of normals over v, whose sds no line along x and no draw of the Gaussian shows: the
+// square root of E exp(v).
+TEST(LaplaceMarginal, SaysHowWideTheOthersAre) {
+  const double s = 1.2;
+  const auto model = funnel(3, s);
+  Evaluator evaluator(model, 1);
+  const auto found = laplace_marginals(evaluator, dense(4, .75), 0, 1);
+  ASSERT_TRUE(found.has_value());
+  ASSERT_EQ(found->size(), 4U);
+  EXPECT_NEAR((*found)[0].sd_ratio, s / .75, .03);
+  for (std::size_t j = 1; j < 4; ++j) {
+    EXPECT_EQ((*found)[j].coordinate, static_cast<Index>(j));
+    EXPECT_NEAR((*found)[j].shift, 0, 1e-6);
+    EXPECT_NEAR((*found)[j].sd_ratio, std::exp(s * s / 4) / .75, .04);
+  }
+}
+
 // Given x_1, v is far from normal, with x_2 and x_3 on it: the draws around the conditional mode say so.
 TEST(LaplaceMarginal, SaysNothingWhereTheOthersAreNotNormal) {
   const auto model = make_model(3, [](ConstVectorRef theta, VectorRef gradient) {
@@ -71,6 +88,10 @@ TEST(LaplaceMarginal, LeavesAGaussianAsItIs) {
     ASSERT_TRUE(found.has_value());
     EXPECT_NEAR(found->shift, 0, 1e-6);
     EXPECT_NEAR(found->sd_ratio, 1, 2e-3);
+    for (const MarginalError& other : *laplace_marginals(evaluator, q, i, 1)) {
+      EXPECT_NEAR(other.shift, 0, 1e-6);
+      EXPECT_NEAR(other.sd_ratio, 1, 2e-3);
+    }
   }
 }
 

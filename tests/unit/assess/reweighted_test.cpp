@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/elbo.hpp"
 #include "core/noise.hpp"
 
 namespace magva {
@@ -37,6 +38,34 @@ TEST(Reweighted, FindsTheQuantityThatMoves) {
   // .009.
   EXPECT_NEAR(worst->weighted_mean, s, 4 * .009);
   EXPECT_NEAR(worst->difference(), s, 4 * .012);
+  EXPECT_NEAR(worst->mean_se, .0089, .0009);
+  // E[w^2 ((z - s)^2 - 1)^2] = exp(s^2) (2 + 4 s^2 + s^4): that of the variance, and half of it is that of
+  // the log sd.
+  const double wanted = .5 * std::sqrt(std::exp(s * s) * (2 + 4 * s * s + std::pow(s, 4)) / draws);
+  EXPECT_NEAR(worst->log_sd_se / wanted, 1, .15);
+  EXPECT_NEAR(worst->difference(2), worst->difference() - 2 * worst->mean_se, .01);
+}
+
+// The moments of coordinates come block by block; their errors are those of the plain formula.
+TEST(Reweighted, MomentsOfCoordinatesHaveTheirErrors) {
+  const Gaussian q = Gaussian::dense(Vector{{1., -2.}}, Matrix{{1., 0.}, {.5, 2.}});
+  const Index draws = 700;
+  Workers workers(1);
+  const Matrix theta = elbo_draws(q, 9, 0, draws, workers);
+  Vector weights = (.3 * theta.row(0).transpose() - .2 * theta.row(1).transpose()).array().exp();
+  weights /= weights.sum();
+  const WeightedMoments found = weighted_moments(q, 9, weights, workers);
+  for (Index i = 0; i < 2; ++i) {
+    const Vector value = theta.row(i);
+    const double mean = weights.dot(value);
+    const Vector square = (value.array() - mean).square();
+    const double variance = weights.dot(square);
+    EXPECT_NEAR(found.mean(i), mean, 1e-10);
+    EXPECT_NEAR(found.sd(i), std::sqrt(variance), 1e-10);
+    EXPECT_NEAR(found.mean_se(i), std::sqrt(weights.cwiseAbs2().dot(square)), 1e-10);
+    const Vector relative = (square.array() / variance - 1).square();
+    EXPECT_NEAR(found.log_sd_se(i), .5 * std::sqrt(weights.cwiseAbs2().dot(relative)), 1e-10);
+  }
 }
 
 TEST(Reweighted, ValuesThatAreNotFiniteAreLeftOut) {

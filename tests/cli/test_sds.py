@@ -1,0 +1,123 @@
+"""Sds by linear response, where there are more columns than rows, where some are asked for, and where they are estimates."""
+import math
+import random
+import unittest
+
+from harness import Case, USAGE
+
+
+def inverse(a):
+    """By Gauss-Jordan elimination."""
+    n = len(a)
+    rows = [list(row) + [float(i == j) for j in range(n)] for i, row in enumerate(a)]
+    for k in range(n):
+        pivot = max(range(k, n), key=lambda i: abs(rows[i][k]))
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [v / rows[k][k] for v in rows[k]]
+        for i in range(n):
+            if i != k:
+                rows[i] = [v - rows[i][k] * w for v, w in zip(rows[i], rows[k])]
+    return [row[n:] for row in rows]
+
+
+class Sds(Case):
+    def table(self, rows, columns, seed, name="data.csv"):
+        """Returns the predictors, with the intercept's ones."""
+        generator = random.Random(seed)
+        x = [[generator.gauss(0, 1) for _ in range(columns)] for _ in range(rows)]
+        y = [int(generator.random() < 1 / (1 + math.exp(-1.5 * row[0] + row[1]))) for row in x]
+        lines = [",".join([f"x{j}" for j in range(columns)] + ["y"])]
+        lines += [",".join([*map(repr, row), str(value)]) for row, value in zip(x, y)]
+        self.write(name, "\n".join(lines) + "\n")
+        return [[1.0] + row for row in x]
+
+    def sds(self, folder="fit"):
+        return {p["name"]: p["sd"] for p in self.record(folder)["parameters"]}
+
+    def test_all_sds_of_more_columns_than_rows(self):
+        x = self.table(14, 24, 1)
+        fit = ["fit", "data.csv", "--response", "y", "--prior-variance", 1]
+        self.succeeds(*fit, "--rank", 2, "--out", "low")
+        self.succeeds(*fit, "--approximation", "full-rank", "--out", "full")
+        self.assertEqual(self.record("low")["details"]["sd"], "linear response")
+        low, full = self.sds("low"), self.sds("full")
+        for name in full:
+            self.assertAlmostEqual(low[name] / full[name], 1, delta=.01)
+            self.assertLess(low[name], 1)
+        self.assertGreater(max(p["sd"] / p["sd_gaussian"] for p in self.record("low")["parameters"]), 1.01)
+        self.assertIn("by linear response", self.succeeds("summary", "low").stdout)
+        # What is read off the stored posterior has these sds, too.
+        self.succeeds("draws", "low", "-n", 4000, "--out", "draws.csv")
+        draws = [[float(row[name]) for name in low] for row in self.rows("draws.csv")]
+        for j, name in enumerate(low):
+            values = [row[j] for row in draws]
+            mean = sum(values) / len(values)
+            sd = math.sqrt(sum((v - mean) ** 2 for v in values) / len(values))
+            self.assertAlmostEqual(sd / low[name], 1, delta=5 / math.sqrt(2 * len(values)))
+        # Along the rows the posterior is narrower than independent parameters with these sds.
+        row = x[0]
+        values = [sum(a * b for a, b in zip(row, draw)) for draw in draws]
+        mean = sum(values) / len(values)
+        spread = sum((v - mean) ** 2 for v in values) / len(values)
+        self.assertLess(spread, .7 * sum((a * sd) ** 2 for a, sd in zip(row, low.values())))
+
+    def test_a_gaussian_posterior_has_its_own_sds(self):
+        """Counts that are large enough are nearly Gaussian: the posterior's precision is I / v + X' diag(y) X."""
+        generator = random.Random(2)
+        x = [[generator.gauss(0, .02) for _ in range(9)] for _ in range(5)]
+        y = [round(1e6 * math.exp(sum(row))) for row in x]
+        lines = [",".join([f"x{j}" for j in range(9)] + ["y"])]
+        lines += [",".join([*map(repr, row), str(value)]) for row, value in zip(x, y)]
+        self.write("counts.csv", "\n".join(lines) + "\n")
+        self.succeeds("fit", "counts.csv", "--response", "y", "--model", "poisson", "--prior-variance", 400, "--rank", 1, "--out",
+                      "fit", codes=(0, 3))
+        self.assertEqual(self.record()["details"]["sd"], "linear response")
+        rows = [[1.0] + row for row in x]
+        precision = [[sum(n * row[i] * row[j] for n, row in zip(y, rows)) + (i == j) / 400 for j in range(10)] for i in range(10)]
+        wanted = [math.sqrt(row[i]) for i, row in enumerate(inverse(precision))]
+        for sd, found in zip(wanted, self.sds().values()):
+            self.assertAlmostEqual(found / sd, 1, delta=.01)
+
+    def test_those_asked_for(self):
+        self.table(60, 139, 3)
+        fit = ["fit", "data.csv", "--response", "y", "--prior", "coefficients ~ student_t(4, 0, 0.3)", "--rank", 2, "--starts", 1]
+        self.succeeds(*fit, "--sd-for", "x3,x7", "--sd-for", "x0", "--out", "fit", codes=(0, 3))
+        record = self.record()
+        self.assertEqual(record["details"]["sd_for"], ["x0", "x3", "x7"])
+        self.assertEqual(record["details"]["sd"], "linear response")
+        for p in record["parameters"]:
+            if p["name"] in ("x0", "x3", "x7"):
+                self.assertGreater(p["sd"], 1.01 * p["sd_gaussian"])
+                self.assertNotIn("sd_se", p)
+        self.assertIn("for the 3 asked for", self.succeeds("summary", "fit").stdout)
+        self.fails(USAGE, *fit, "--sd-for", "nobody", "--out", "other", says="nobody")
+        self.fails(USAGE, "fit", "data.csv", "--response", "y", "--rule", "adam", "--sd-for", "x0", "--out", "other", says="--sd-for")
+
+    def test_estimates_of_the_rest(self):
+        self.table(150, 139, 4)
+        fit = ["fit", "data.csv", "--response", "y", "--prior", "coefficients ~ student_t(4, 0, 0.5)", "--rank", 1, "--starts", 1]
+        self.succeeds(*fit, "--out", "fit", codes=(0, 3))
+        record = self.record()
+        estimated = [p for p in record["parameters"] if "sd_se" in p]
+        self.assertGreater(len(estimated), 70)
+        self.assertEqual(record["details"]["sd_estimates"]["parameters"], len(estimated))
+        self.assertLess(max(p["sd_se"] for p in estimated), .05)
+        said = self.succeeds("summary", "fit").stdout
+        self.assertIn(f"estimates of linear response for {len(estimated)} of 140 parameters", said)
+        # Nearer to the columns of linear response than the Gaussian's sds are, by a factor of two or so.
+        names = [p["name"] for p in estimated][:20]
+        self.succeeds(*fit, "--sd-for", ",".join(names), "--out", "exact", codes=(0, 3))
+        wanted = self.sds("exact")
+        kept = [p for p in estimated if p["name"] in names]
+        before = sum(math.log(p["sd_gaussian"] / wanted[p["name"]]) ** 2 for p in kept)
+        after = sum(math.log(p["sd"] / wanted[p["name"]]) ** 2 for p in kept)
+        self.assertLess(after, .5 * before)
+        # Another level keeps them.
+        shown = self.succeeds("summary", "fit", "--level", .5, "--top", 200).stdout
+        first = estimated[0]
+        line = next(line.split() for line in shown.splitlines() if line.split()[:1] == [first["name"]])
+        self.assertAlmostEqual(float(line[2]) / first["sd"], 1, delta=1e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
