@@ -49,8 +49,9 @@ cublasStatus_t accumulate(cublasHandle_t blas, std::int64_t K, std::int64_t rows
   return gemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, K, rows, x, stride, residuals, K, gradient, cols);
 }
 
-/// Of parts of gradients, at most.
+/// Of parts of gradients, at most, and how many there are at a time.
 constexpr std::int64_t kPartBytes = std::int64_t{1} << 28;
+constexpr std::int64_t kMostParts = 4096;
 /// Of the predictors of a sparse design, at most.
 constexpr std::int64_t kPredictorBytes = std::int64_t{1} << 31;
 
@@ -211,7 +212,7 @@ void Rows::evaluate_few(const magva_cuda_draws& draws, const magva_cuda_sums& ou
   auto* tile_gradient = reinterpret_cast<double*>(tile_gradient_.reserve(K * cols * 8));
   check(cudaMemsetAsync(gradient, 0, static_cast<std::size_t>(K * cols) * 8, stream_), "to clear memory");
   check(cudaMemsetAsync(sums_.reserve(kDrawSums * K), 0, static_cast<std::size_t>(kDrawSums * K) * 8, stream_), "to clear memory");
-  const std::int64_t most = std::max<std::int64_t>(1, kPartBytes / (8 * K * stride)) * kPartRows;
+  const std::int64_t most = std::clamp<std::int64_t>(kPartBytes / (8 * K * stride), 1, kMostParts) * kPartRows;
   for_each_part([&](const RowsInMemory& part) {
     for (std::int64_t first = 0; first < part.count; first += most) {
       const std::int64_t nb = std::min(most, part.count - first);
