@@ -16,7 +16,7 @@ namespace {
 using test::TemporaryFolder;
 using test::ThreadRanks;
 
-constexpr int kRowsPerFile = 250'000;  // more than 4 MiB
+constexpr int kRowsPerFile = 330'000;  // more than 4 MiB
 
 /// Each has levels that the others have not, and `gap` is missing in the first.
 void write_files(const TemporaryFolder& folder, int files, const std::string& last_line = "") {
