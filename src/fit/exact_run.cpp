@@ -71,7 +71,7 @@ std::vector<Candidate> DefaultRun::exact_candidates(ExactElbo& elbo, const std::
                       std::move(mode.curvature),
                       mode.converged,
                       0};
-  shape_ = choose_shape(evaluator_, candidate, options_.rank, std::nullopt, options_.seed);
+  shape_ = choose_shape(evaluator_, candidate, options_.rank, nullptr, options_.seed);
   return {std::move(candidate)};
 }
 

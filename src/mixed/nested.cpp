@@ -38,7 +38,6 @@ class NestedChunk {
   NestedChunk(const NestedProblem& nested, const GroupChunk& chunk, const HyperValues& at, const double* eta,
               Wanted most)
       : nested_(nested),
-        chunk_(chunk),
         eta_(eta, chunk.rows),
         places_(nested.groups.levels_of(chunk)),
         others_(nested.own_count() + static_cast<Index>(nested.groups.depth())),
@@ -138,7 +137,6 @@ class NestedChunk {
   }
 
   const NestedProblem& nested_;
-  const GroupChunk& chunk_;
   Eigen::Map<const Vector> eta_;
   std::vector<LevelOfChunk> places_;
   Index others_;

@@ -60,11 +60,18 @@ bool all_linear(const std::vector<source::Quantity>& quantities) {
 Marginal combined(const source::Quantity& quantity, const Gaussian& posterior) {
   double mean = 0, residual = 0;
   Vector factors = Vector::Zero(posterior.factors().cols());
+  Vector weights = Vector::Zero(posterior.is_sparse() ? posterior.dimension() : 0);
   for (const auto& [i, weight] : quantity.combination) {
     mean += weight * posterior.mean()(i);
+    if (posterior.is_sparse()) {
+      weights(i) += weight;
+      continue;
+    }
     factors += weight * posterior.factors().row(i).transpose();
     if (!posterior.is_dense()) residual += std::pow(weight * posterior.residual_sd()(i), 2);
   }
+  if (posterior.is_sparse())
+    return {mean, std::sqrt(weights.dot(posterior.times(weights).col(0))), std::nullopt};
   const double shared =
       posterior.is_spiked() ? factors.cwiseAbs2().dot(posterior.weights()) : factors.squaredNorm();
   return {mean, std::sqrt(shared + residual), std::nullopt};
