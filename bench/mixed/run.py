@@ -91,10 +91,11 @@ def simulated(name: str) -> pd.DataFrame | None:
 
 @dataclass
 class Peers:
-    """Processor seconds of each, and estimates and standard errors of the first one's coefficients."""
+    """Processor seconds of each; the first one's coefficients, and their largest standard errors: some peers lose theirs."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    coefficients: dict[str, tuple[float, float]] = field(default_factory=dict)
+    coefficients: dict[str, float] = field(default_factory=dict)
+    errors: dict[str, float] = field(default_factory=dict)
 
 
 def ask_peers(folder: Path, case: Case, tasks: list[str]) -> Peers:
@@ -105,8 +106,10 @@ def ask_peers(folder: Path, case: Case, tasks: list[str]) -> Peers:
             kind, peer, *values = line.split()
             if kind == "time":
                 peers.seconds[peer] = float(values[0])
-            elif peer == next(iter(peers.seconds)):
-                peers.coefficients[values[0]] = (float(values[1]), float(values[2]))
+                continue
+            name, estimate, error = values[0], float(values[1]), float(values[2])
+            peers.coefficients.setdefault(name, estimate)
+            peers.errors[name] = max(error, peers.errors.get(name, 0.0))
     return peers
 
 
@@ -145,8 +148,8 @@ def errors(record: dict, draws: pd.DataFrame) -> tuple[float, float, str]:
 
 def classical_difference(record: dict, peers: Peers) -> float | None:
     """R calls the level b of a factor a "ab", magva "a[b]"."""
-    found = [abs(p["mean"] - estimate) / error
-             for p in record["parameters"] for name, (estimate, error) in peers.coefficients.items()
+    found = [abs(p["mean"] - estimate) / peers.errors[name]
+             for p in record["parameters"] for name, estimate in peers.coefficients.items()
              if name == p["name"].replace("[", "").replace("]", "")]
     return max(found, default=None)
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kMostInnerSteps = 60;
 /// Of the squared Newton step at the mode: for gradients, whose differences count, and for values.
-constexpr double kGradientTolerance = 1e-9;
+constexpr double kGradientTolerance = 1e-12;
 constexpr double kValueTolerance = 1e-8;
 
 class Laplace final : public MixedModel, private Model {
