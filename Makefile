@@ -1,7 +1,7 @@
 # The front door. Each target installs the Debian packages that are missing, configures and builds.
 JOBS ?= $(shell nproc)
 
-.PHONY: build demo test wheel test-wheel docs test-sanitize test-sanitize-all test-tsan test-clang test-isa test-aarch64 package test-package lint check-format format bench build-gpu test-gpu bench-gpu fuzz clean
+.PHONY: build demo test wheel test-wheel docs build-sanitize test-sanitize test-sanitize-all test-tsan test-clang test-isa test-aarch64 package test-package lint check-format format bench build-gpu test-gpu bench-gpu fuzz clean
 build:
 	@scripts/setup build
 	@cmake --preset release -DMAGVA_TESTS=OFF -DMAGVA_QUICK=ON >/dev/null
@@ -13,7 +13,7 @@ demo: build
 
 # The Python package is tested where PyPI can be reached.
 test:
-	@scripts/setup build test fuzz
+	@scripts/setup build test
 	@if scripts/python-venv build/venv; then \
 	  cmake --preset release -DMAGVA_TESTS=ON -DMAGVA_QUICK=ON -DMAGVA_CUDA=AUTO -DMAGVA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/build/venv/bin/python >/dev/null; \
 	else \
@@ -26,13 +26,15 @@ test:
 # A hundred times as slow under a sanitizer or an emulator, and nothing in it that other tests do not go through.
 SLOW_TESTS = OverAMillionSteps
 
-# Address and undefined behaviour sanitizers over the unit and property tests; `test-sanitize-all`: over the statistical tests and
-# the program, too.
-test-sanitize:
-	@scripts/setup build test clang
+# Address and undefined behaviour sanitizers over the unit and property tests, and each fuzzer for some seconds;
+# `test-sanitize-all`: over the statistical tests and the program, too.
+build-sanitize:
+	@scripts/setup build test fuzz
 	@cmake --preset sanitize >/dev/null
-	@cmake --build --preset sanitize --target magva_tests -j $(JOBS)
-	ctest --test-dir build-sanitize -L unit -E '$(SLOW_TESTS)' --output-on-failure -j $(JOBS)
+	@cmake --build --preset sanitize --target magva_tests magva_fuzzers -j $(JOBS)
+
+test-sanitize: build-sanitize
+	ctest --test-dir build-sanitize -L 'unit|fuzz' -E '$(SLOW_TESTS)' --output-on-failure -j $(JOBS)
 
 test-sanitize-all:
 	@scripts/setup build test clang
@@ -79,14 +81,15 @@ test-package: package
 	@scripts/setup qemu bare
 	scripts/test-package build-package/magva_*.deb
 
-# A source distribution and a wheel for manylinux in dist/, and the wheel in a fresh virtual environment.
+# A source distribution and wheels for manylinux in dist/, by default for this machine's Python, and the wheel in a fresh virtual
+# environment. make wheel PYTHONS="python3.11 python3.12": that of 3.12 is for all later ones, too.
+PYTHONS ?= python3
 wheel:
 	@scripts/setup build test
-	@scripts/python-venv build/venv
-	scripts/wheel build/venv dist
+	JOBS=$(JOBS) scripts/wheel dist $(PYTHONS)
 
 test-wheel: wheel
-	scripts/test-wheel dist
+	for python in $(PYTHONS); do scripts/test-wheel dist $$python || exit 1; done
 
 # The documentation's site in site/, looked at in a browser. Nothing is fetched while it is built or read.
 docs:
@@ -116,8 +119,8 @@ build-gpu:
 
 test-gpu: build-gpu
 	build-gpu/magva_gpu_tests
-	compute-sanitizer --error-exitcode 1 build-gpu/magva_gpu_tests --gtest_filter='-*Fits*'
-	compute-sanitizer --tool racecheck --error-exitcode 1 build-gpu/magva_gpu_tests --gtest_filter='*SinglePrecision'
+	MAGVA_SANITIZED=1 compute-sanitizer --error-exitcode 1 build-gpu/magva_gpu_tests --gtest_filter='-*Fit*'
+	MAGVA_SANITIZED=1 compute-sanitizer --tool racecheck --error-exitcode 1 build-gpu/magva_gpu_tests --gtest_filter='-*Fit*:*AnyLength:*RepeatsItsBits:*Minibatches*'
 
 bench-gpu: build-gpu
 	build-gpu/magva_gpu_bench
@@ -125,9 +128,8 @@ bench-gpu: build-gpu
 
 # A long run of each fuzzer: make fuzz FUZZ_SECONDS=3600
 FUZZ_SECONDS ?= 600
-fuzz:
-	@scripts/setup build test fuzz
-	JOBS=$(JOBS) scripts/fuzz $(FUZZ_SECONDS)
+fuzz: build-sanitize
+	scripts/fuzz build-sanitize $(FUZZ_SECONDS)
 
 check-format:
 	@scripts/setup format

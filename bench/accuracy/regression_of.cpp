@@ -33,6 +33,7 @@ class OwnVariances final : public CoefficientPrior {
    public:
     Expected(Vector variance, double constant) : variance_(std::move(variance)), constant_(constant) {}
     bool log_concave() const override { return true; }
+    bool separable() const override { return true; }
     double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const override {
       double value = constant_;
       for (Index i = 0; i < variance_.size(); ++i) {

@@ -1,78 +1,100 @@
-# Data sets of lme4 and MASS as CSV files, and how long lme4, glmmTMB, MASS and rstanarm's NUTS take.
+# Data sets of lme4, MASS, survival and ordinal as CSV files, and what their functions and rstanarm's NUTS make of them.
 #
-#   Rscript peers.R export FOLDER       writes the data sets that this R has
-#   Rscript peers.R time FOLDER NAME    prints a line "peer seconds" for each that is installed
-#   Rscript peers.R nuts FOLDER NAME    the same for rstanarm: four chains on two cores, as it has them by default
+#   Rscript peers.R export FOLDER               writes the data sets that this R has
+#   Rscript peers.R fit FOLDER NAME [FACTORS]   of each peer that is installed: a line "time PEER seconds" and lines
+#                                               "coefficient PEER NAME estimate standard-error"
+#   Rscript peers.R nuts FOLDER NAME [FACTORS]  a line "time rstanarm seconds": four chains, as it has them by default
+#
+# Seconds are processor time. FACTORS are columns of numbers that are levels, with commas between.
 
 has <- function(package) requireNamespace(package, quietly = TRUE)
 
 export <- function(folder) {
   put <- function(data, name) write.csv(data, file.path(folder, paste0(name, ".csv")), row.names = FALSE)
-  if (has("lme4")) {
-    for (name in c("cbpp", "sleepstudy", "grouseticks", "InstEval")) {
-      data(list = name, package = "lme4", envir = environment())
-      put(get(name), name)
-    }
-  }
-  if (has("MASS")) for (name in c("quine", "birthwt", "Boston")) {
-    data(list = name, package = "MASS", envir = environment())
+  take <- function(names, package) if (has(package)) for (name in names) {
+    data(list = name, package = package, envir = environment())
     put(get(name), name)
   }
+  take(c("cbpp", "sleepstudy", "grouseticks", "InstEval"), "lme4")
+  take(c("quine", "birthwt", "Boston"), "MASS")
+  take("wine", "ordinal")
   if (has("survival")) put(na.omit(survival::lung[, c("time", "status", "age", "sex", "ph.ecog")]), "lung")
 }
 
+glmer <- function(formula, family, ...) function(d) lme4::glmer(formula, d, family = family, ...)
+glmm_tmb <- function(formula, family = gaussian()) function(d) glmmTMB::glmmTMB(formula, d, family = family)
+mixed <- function(formula, family, ...) list(lme4 = glmer(formula, family, ...), glmmTMB = glmm_tmb(formula, family))
+linear_mixed <- function(formula) list(lme4 = function(d) lme4::lmer(formula, d), glmmTMB = glmm_tmb(formula))
+
+formulas <- list(
+  cbpp = cbind(incidence, size - incidence) ~ period + (1 | herd),
+  sleepstudy = Reaction ~ Days + (1 + Days | Subject),
+  grouseticks = TICKS ~ YEAR + cHEIGHT + (1 | BROOD) + (1 | INDEX) + (1 | LOCATION)
+)
+
 fits <- list(
-  cbpp = list(lme4 = function(d) lme4::glmer(cbind(incidence, size - incidence) ~ factor(period) + (1 | herd), d,
-                                             family = binomial, nAGQ = 9),
-              glmmTMB = function(d) glmmTMB::glmmTMB(cbind(incidence, size - incidence) ~ factor(period) + (1 | herd), d,
-                                                     family = binomial)),
-  sleepstudy = list(lme4 = function(d) lme4::lmer(Reaction ~ Days + (1 + Days | Subject), d),
-                    glmmTMB = function(d) glmmTMB::glmmTMB(Reaction ~ Days + (1 + Days | Subject), d)),
-  grouseticks = list(lme4 = function(d) lme4::glmer(TICKS ~ factor(YEAR) + cHEIGHT + (1 | BROOD) + (1 | INDEX) + (1 | LOCATION),
-                                                    d, family = poisson),
-                     glmmTMB = function(d) glmmTMB::glmmTMB(TICKS ~ factor(YEAR) + cHEIGHT + (1 | BROOD) + (1 | INDEX) +
-                                                              (1 | LOCATION), d, family = poisson)),
-  InstEval = list(lme4 = function(d) lme4::lmer(y ~ service + (1 | s) + (1 | d), d),
-                  glmmTMB = function(d) glmmTMB::glmmTMB(y ~ service + (1 | s) + (1 | d), d)),
+  cbpp = mixed(formulas$cbpp, binomial(), nAGQ = 9),
+  sleepstudy = linear_mixed(formulas$sleepstudy),
+  grouseticks = mixed(formulas$grouseticks, poisson()),
+  InstEval = linear_mixed(y ~ service + (1 | s) + (1 | d)),
   quine = list(MASS = function(d) MASS::glm.nb(Days ~ Eth + Sex + Age + Lrn, d)),
+  lung = list(survival = function(d) survival::survreg(survival::Surv(time, status) ~ age + sex, d)),
+  wine = list(ordinal = function(d) ordinal::clmm(factor(rating) ~ temp + contact + (1 | judge), d)),
   birthwt = list(lm = function(d) lm(bwt ~ age + lwt + smoke + ptl + ht + ui + ftv, d)),
   Boston = list(lm = function(d) lm(medv ~ ., d)),
-  binary = list(lme4 = function(d) lme4::glmer(y ~ x + z + (1 | subject), d, family = binomial),
-                glmmTMB = function(d) glmmTMB::glmmTMB(y ~ x + z + (1 | subject), d, family = binomial)),
-  crossed = list(lme4 = function(d) lme4::glmer(y ~ x + (1 | subject) + (1 | item), d, family = binomial),
-                 glmmTMB = function(d) glmmTMB::glmmTMB(y ~ x + (1 | subject) + (1 | item), d, family = binomial)),
-  counts = list(lme4 = function(d) lme4::glmer(y ~ x + offset(log(days)) + (1 | site), d, family = poisson),
-                glmmTMB = function(d) glmmTMB::glmmTMB(y ~ x + offset(log(days)) + (1 | site), d, family = poisson))
+  binary = mixed(y ~ x + z + (1 | subject), binomial()),
+  slopes = mixed(y ~ x + (1 + x | subject), binomial()),
+  nested = mixed(y ~ x + (1 | school/class), binomial()),
+  rows = mixed(y ~ x + (1 | site) + (1 | row), poisson()),
+  crossed = mixed(y ~ x + (1 | subject) + (1 | item), binomial()),
+  counts = mixed(y ~ x + offset(log(days)) + (1 | site), poisson())
 )
 
 nuts <- list(
-  cbpp = function(d) rstanarm::stan_glmer(cbind(incidence, size - incidence) ~ factor(period) + (1 | herd), d, family = binomial,
-                                          refresh = 0),
-  sleepstudy = function(d) rstanarm::stan_lmer(Reaction ~ Days + (1 + Days | Subject), d, refresh = 0),
-  grouseticks = function(d) rstanarm::stan_glmer(TICKS ~ factor(YEAR) + cHEIGHT + (1 | BROOD) + (1 | INDEX) + (1 | LOCATION), d,
-                                                 family = poisson, refresh = 0)
+  cbpp = function(d) rstanarm::stan_glmer(formulas$cbpp, d, family = binomial, refresh = 0),
+  sleepstudy = function(d) rstanarm::stan_lmer(formulas$sleepstudy, d, refresh = 0),
+  grouseticks = function(d) rstanarm::stan_glmer(formulas$grouseticks, d, family = poisson, refresh = 0),
+  quine = function(d) rstanarm::stan_glm.nb(Days ~ Eth + Sex + Age + Lrn, d, refresh = 0),
+  birthwt = function(d) rstanarm::stan_glm(bwt ~ age + lwt + smoke + ptl + ht + ui + ftv, data = d, refresh = 0),
+  Boston = function(d) rstanarm::stan_glm(medv ~ ., data = d, refresh = 0)
 )
 
-time_of_nuts <- function(folder, name) {
-  if (!has("rstanarm") || is.null(nuts[[name]])) return(invisible())
-  d <- read.csv(file.path(folder, paste0(name, ".csv")))
-  options(mc.cores = 2)
-  cat("rstanarm", system.time(suppressWarnings(nuts[[name]](d)))[["elapsed"]], "\n")
+processor <- function(expression) {
+  taken <- system.time(expression)
+  taken[["user.self"]] + taken[["sys.self"]]
 }
 
-time_of <- function(folder, name) {
-  d <- read.csv(file.path(folder, paste0(name, ".csv")))
-  for (peer in names(fits[[name]])) {
-    if (!(peer == "lm" || has(peer))) next
-    seconds <- tryCatch(min(replicate(if (name == "InstEval") 1 else 3,
-                                      system.time(suppressMessages(fits[[name]][[peer]](d)))[["elapsed"]])),
-                        error = function(e) NA)
-    cat(peer, seconds, "\n")
-  }
+read <- function(folder, name, factors) {
+  d <- read.csv(file.path(folder, paste0(name, ".csv")), stringsAsFactors = TRUE)
+  for (column in factors) d[[column]] <- factor(d[[column]])
+  d
+}
+
+coefficients_of <- function(fit) {
+  if (inherits(fit, "survreg")) return(summary(fit)$table[, 1:2])
+  found <- summary(fit)$coefficients
+  if (is.list(found)) found <- found$cond
+  found[, 1:2]
+}
+
+report <- function(peer, d, fit) {
+  found <- fit(d)  # the first call also loads what the peer needs
+  seconds <- processor(fit(d))
+  cat("time", peer, seconds, "\n")
+  coefficients <- coefficients_of(found)
+  for (name in rownames(coefficients)) cat("coefficient", peer, name, coefficients[name, 1], coefficients[name, 2], "\n")
 }
 
 arguments <- commandArgs(trailingOnly = TRUE)
-switch(arguments[1],
-       export = export(arguments[2]),
-       time = time_of(arguments[2], arguments[3]),
-       nuts = time_of_nuts(arguments[2], arguments[3]))
+if (arguments[1] == "export") {
+  export(arguments[2])
+} else {
+  d <- read(arguments[2], arguments[3], if (length(arguments) > 3) strsplit(arguments[4], ",")[[1]] else character())
+  if (arguments[1] == "fit") {
+    for (peer in names(fits[[arguments[3]]]))
+      if (peer == "lm" || has(peer))
+        tryCatch(suppressWarnings(suppressMessages(report(peer, d, fits[[arguments[3]]][[peer]]))), error = function(e) NULL)
+  } else if (has("rstanarm") && !is.null(nuts[[arguments[3]]])) {
+    cat("time rstanarm", processor(suppressWarnings(nuts[[arguments[3]]](d))), "\n")
+  }
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 class Group:
     """Effects of the levels of a column: an intercept, and the slopes of these columns."""
 
-    column: str
+    column: str  # or two, a:b, whose levels together are the groups
     slopes: list[str] = field(default_factory=list)
 
 
@@ -28,7 +29,7 @@ class Case:
     offset: str = ""  # a column, whose logarithm is added
     status: str = ""  # a column: 2 where the event was seen
     text: list[str] = field(default_factory=list)  # columns of numbers that are levels
-    excluded_from_bounds: str = ""  # why figures are shown without a bound
+    without_nuts: str = ""  # why there is no reference
 
 
 def design(case: Case, data: pd.DataFrame, names: list[str]) -> np.ndarray:
@@ -47,8 +48,13 @@ def numbers_in(text: str) -> list[float]:
     return [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e[-+]?\d+)?", text.split("(", 1)[1])]
 
 
-def sample(case: Case, data: pd.DataFrame, record: dict, draws: int = 4000, seed: int = 0) -> pd.DataFrame:
-    """Draws of the population's parameters under the fit's names."""
+def codes_of(column: str, data: pd.DataFrame) -> np.ndarray:
+    labels = data[column.split(":")].astype(str).agg(":".join, axis=1)
+    return labels.astype("category").cat.codes.to_numpy()
+
+
+def sample(case: Case, data: pd.DataFrame, record: dict, draws: int = 4000, seed: int = 0) -> tuple[float, pd.DataFrame]:
+    """Processor seconds, and draws of the population's parameters under the fit's names."""
     import jax
     import jax.numpy as jnp
     import numpyro
@@ -63,7 +69,7 @@ def sample(case: Case, data: pd.DataFrame, record: dict, draws: int = 4000, seed
     means = x.mean(axis=0)
     y = jnp.asarray(data[case.response].to_numpy(float))
     offset = np.log(data[case.offset].to_numpy(float)) if case.offset else 0.0
-    levels = [data[g.column].astype(str).astype("category").cat.codes.to_numpy() for g in case.groups]
+    levels = [codes_of(g.column, data) for g in case.groups]
 
     def positive(name: str):
         text, values = priors[name], numbers_in(priors[name])
@@ -101,7 +107,7 @@ def sample(case: Case, data: pd.DataFrame, record: dict, draws: int = 4000, seed
             numpyro.deterministic("(Intercept)", centre - means @ jnp.stack(beta))
         else:
             numpyro.deterministic("(Intercept)", centre)
-        for group, codes in zip(case.groups, levels):
+        for group, codes in zip(case.groups, levels, strict=True):
             eta = eta + effects(group, codes)
         if case.family == "gaussian":
             numpyro.sample("y", dist.Normal(eta, positive("sigma")), obs=y)
@@ -120,6 +126,7 @@ def sample(case: Case, data: pd.DataFrame, record: dict, draws: int = 4000, seed
             numpyro.factor("y", jnp.sum(seen * (jnp.log(shape) + t - jnp.log(y)) - jnp.exp(t)))
 
     mcmc = MCMC(NUTS(model, target_accept_prob=0.9), num_warmup=1000, num_samples=draws, num_chains=1, progress_bar=False)
+    begin = time.process_time()
     mcmc.run(jax.random.PRNGKey(seed))
     out = {k: np.asarray(v) for k, v in mcmc.get_samples().items() if np.ndim(v) == 1 and k != "centre"}
-    return pd.DataFrame(out)
+    return time.process_time() - begin, pd.DataFrame(out)

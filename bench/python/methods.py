@@ -1,4 +1,4 @@
-"""Ways to a posterior: each takes the name of a model and returns draws, or moments, by site.
+"""Ways to a posterior: each takes the name of a model and a stopwatch, and returns moments by site.
 
 All are as their packages have them by default, but for the number of steps, which is the same for all that take steps.
 """
@@ -14,7 +14,7 @@ import magva
 
 STEPS = 10_000
 DRAWS = 4_000
-CHAINS, WARM_UP, KEPT = 2, 1_000, 2_000
+CHAINS, WARM_UP, KEPT = 4, 1_000, 2_000
 FULL_RANK_LIMIT = 1_000  # parameters: a full covariance of 10,000 has 50 million entries
 
 
@@ -26,7 +26,7 @@ def moments(draws):
     return {name: (np.asarray(array).mean(axis=0), np.asarray(array).std(axis=0)) for name, array in draws.items()}
 
 
-def nuts(name):
+def nuts(name, _watch):
     sampler = MCMC(
         NUTS(MODELS[name]), num_warmup=WARM_UP, num_samples=KEPT, num_chains=CHAINS, chain_method="sequential", progress_bar=False
     )
@@ -34,7 +34,7 @@ def nuts(name):
     return moments(sampler.get_samples())
 
 
-def fitted_by_magva(name):
+def fitted_by_magva(name, _watch):
     fit = magva.fit_numpyro(MODELS[name], progress=False)
     found = {}
     for variable in fit._structure.variables:
@@ -51,11 +51,11 @@ def numpyro_guide(name, guide_type):
     return moments({site: array for site, array in draws.items() if not site.startswith("_auto")})
 
 
-def numpyro_low_rank(name):
+def numpyro_low_rank(name, _watch):
     return numpyro_guide(name, autoguide.AutoLowRankMultivariateNormal)
 
 
-def numpyro_full_rank(name):
+def numpyro_full_rank(name, _watch):
     check_size(name)
     return numpyro_guide(name, autoguide.AutoMultivariateNormal)
 
@@ -65,7 +65,7 @@ def check_size(name):
         raise NotForThisModelError(f"a full covariance of more than {FULL_RANK_LIMIT} parameters does not fit")
 
 
-def pathfinder(name):
+def pathfinder(name, _watch):
     import blackjax
 
     info = initialize_model(jax.random.PRNGKey(1), MODELS[name])
@@ -80,21 +80,27 @@ def pathfinder(name):
     return moments(jax.vmap(info.postprocess_fn)(draws))
 
 
-def pymc_advi(name, method="advi"):
+def pymc_advi(name, watch, method="advi"):
     import pymc as pm
     import pymc_models
 
     with pm.Model() as model:
         getattr(pymc_models, name)()
     with model:
-        approximation = pm.fit(STEPS, method=method, random_seed=1, progressbar=False)
+        # The first step and the first draw compile what the others use.
+        with watch.compiling():
+            inference = {"advi": pm.ADVI, "fullrank_advi": pm.FullRankADVI}[method](random_seed=1)
+            inference.fit(1, progressbar=False)
+        approximation = inference.fit(STEPS - 1, progressbar=False)
+        with watch.compiling():
+            approximation.sample(1, random_seed=2, return_inferencedata=False)
         draws = approximation.sample(DRAWS, random_seed=2, return_inferencedata=False)
     return moments({variable.name: draws[variable.name] for variable in model.free_RVs})
 
 
-def pymc_full_rank(name):
+def pymc_full_rank(name, watch):
     check_size(name)
-    return pymc_advi(name, "fullrank_advi")
+    return pymc_advi(name, watch, "fullrank_advi")
 
 
 REFERENCE = "NUTS"

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""magva beside other ways to a posterior, on the ten models of models.py: errors of means and sds against NUTS, and
+"""magva beside other ways to a posterior, on the ten models of models.py: errors of means and sds against a long run of NUTS, and
 processor seconds, which a busy machine disturbs less than those of a clock.
 
 usage: bench/python/run.py [--models NAME,...] [--methods NAME,...] [--results FILE] [--figure FILE]
 
-A result is kept in FILE (build-bench/python.json) and not computed again. Prints the table of docs/python/benchmark.md; --figure
-draws its picture. Needs the packages of bench/python/requirements.txt, and magva itself.
+Each method runs in a process of its own, with nothing compiled before; what its imports take does not count. A result is kept in FILE
+(build-bench/python.json) and not computed again. Prints the tables of docs/python/benchmark.md for all that is there; --figure draws
+its picture. Needs the packages of bench/python/requirements.txt, and magva itself.
 """
 
 import argparse
 import json
 import math
+import os
 import pathlib
+import subprocess
 import sys
-import time
+import tempfile
 
 import numpy as np
 
@@ -25,16 +28,30 @@ from models import MODELS  # noqa: E402
 
 
 def measure(model, method):
-    begin, cpu = time.perf_counter(), time.process_time()
+    """In a new process, whose compilers find nothing that an earlier one has kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--measure", model, method, f"{folder}/result.json"]
+        flags = os.environ.get("PYTENSOR_FLAGS", "")
+        environment = {**os.environ, "PYTENSOR_FLAGS": f"{flags}{',' if flags else ''}base_compiledir={folder}/pytensor"}
+        subprocess.run(command, check=True, env=environment)
+        return json.loads(pathlib.Path(folder, "result.json").read_text())
+
+
+def measure_here(model, method):
+    import jax
+    from stopwatch import Stopwatch
+
+    jax.jit(lambda x: x + 1)(1.0)  # JAX itself is there
+    watch = Stopwatch()
     try:
-        found = METHODS[method](model)
+        with watch.running():
+            found = METHODS[method](model, watch)
     except ImportError as error:
         return {"why": f"not installed: {error.name}"}
     except NotForThisModelError as error:
         return {"why": str(error)}
-    seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     moments = {site: [np.ravel(mean).tolist(), np.ravel(sd).tolist()] for site, (mean, sd) in found.items()}
-    return {"seconds": seconds, "cpu_seconds": cpu, "moments": moments}
+    return {"cpu_seconds": watch.seconds, "compiling": watch.compiled, "moments": moments}
 
 
 def errors(found, reference):
@@ -57,33 +74,46 @@ def all_results(models, methods, path):
                 print(model, method, results[model][method].get("cpu_seconds", results[model][method].get("why")), file=sys.stderr)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(results))
-    return {model: {method: results[model][method] for method in methods if method in results[model]} for model in models}
+    return {model: results[model] for model in models}
 
 
-def cell(result, reference):
-    if "why" in result:
-        return "-"
-    of_mean, of_sd, _ = errors(result, reference)
-    return f"{of_mean:.2f}, {of_sd:.2f}; {result['cpu_seconds']:.0f} s"
+def variational(found):
+    return {method: one for method, one in found.items() if "why" not in one and method != REFERENCE}
 
 
-def print_table(results):
-    methods = [method for method in METHODS if any(method in found for found in results.values())]
+def rows(results, methods, cell):
     print("| model | " + " | ".join(methods) + " |\n" + "|---" * (1 + len(methods)) + "|")
     for model, found in results.items():
-        reference = found[REFERENCE]
-        cells = [f"{reference['cpu_seconds']:.0f} s" if method == REFERENCE else cell(found[method], reference) for method in methods]
+        cells = ["-" if "why" in found.get(method, {"why": ""}) else cell(found[method], found[REFERENCE]) for method in methods]
         print(f"| {model.replace('_', ' ')} | " + " | ".join(cells) + " |")
+    print()
+
+
+def print_tables(results):
+    methods = [method for method in METHODS if any(method in found for found in results.values())]
+
+    def accuracy(one, reference):
+        return "{:.2f}, {:.2f}".format(*errors(one, reference))
+
+    def seconds(one, _reference):
+        return f"{one['cpu_seconds']:.1f} ({one['cpu_seconds'] - one['compiling']:.1f})"
+
+    methods = [OURS, *(method for method in methods if method != OURS)]
+    rows(results, [method for method in methods if method != REFERENCE], accuracy)
+    rows(results, methods, seconds)
     print_totals(results)
 
 
 def print_totals(results):
-    best = faster = 0
+    best, faster, faster_compiled = 0, 0, 0
     for found in results.values():
-        total = {method: errors(one, found[REFERENCE])[2] for method, one in found.items() if "why" not in one and method != REFERENCE}
+        total = {method: errors(one, found[REFERENCE])[2] for method, one in variational(found).items()}
         best += total[OURS] == min(total.values())
-        faster += found[REFERENCE]["cpu_seconds"] > 10 * found[OURS]["cpu_seconds"]
-    print(f"\nmost accurate of the variational ones on {best} of {len(results)}; 10 times faster than NUTS on {faster}")
+        ours, nuts = found[OURS], found[REFERENCE]
+        faster += nuts["cpu_seconds"] > 10 * ours["cpu_seconds"]
+        faster_compiled += nuts["cpu_seconds"] - nuts["compiling"] > 10 * (ours["cpu_seconds"] - ours["compiling"])
+    print(f"most accurate of the variational ones on {best} of {len(results)}")
+    print(f"10 times faster than NUTS on {faster}, and on {faster_compiled} if compiling does not count")
 
 
 def draw(results, path):
@@ -95,11 +125,11 @@ def draw(results, path):
 
     figure, axis = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     for k, method in enumerate(method for method in METHODS if method != REFERENCE):
-        points = []
-        for found in results.values():
-            one = found.get(method, {"why": ""})
-            if "why" not in one:
-                points.append((found[REFERENCE]["cpu_seconds"] / one["cpu_seconds"], errors(one, found[REFERENCE])[2]))
+        points = [
+            (found[REFERENCE]["cpu_seconds"] / found[method]["cpu_seconds"], errors(found[method], found[REFERENCE])[2])
+            for found in results.values()
+            if method in variational(found)
+        ]
         if points:
             axis.scatter(*zip(*points, strict=True), label=method, s=60 if method == OURS else 22, marker="os^Dv<"[k], alpha=0.8)
     axis.set(xscale="log", yscale="log", xlabel="times as fast as NUTS", ylabel="error of means and sds")
@@ -122,10 +152,15 @@ def main():
     parser.add_argument("--methods")
     parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("build-bench/python.json"))
     parser.add_argument("--figure", type=pathlib.Path)
+    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    wanted = names(given.methods, METHODS)
-    results = all_results(names(given.models, MODELS), [REFERENCE, OURS, *(m for m in wanted if m not in (REFERENCE, OURS))], given.results)
-    print_table(results)
+    if given.measure:
+        model, method, file = given.measure
+        pathlib.Path(file).write_text(json.dumps(measure_here(model, method)))
+        return
+    results = all_results(names(given.models, MODELS), names(given.methods, METHODS), given.results)
+    results = {model: found for model, found in results.items() if REFERENCE in found and OURS in found}
+    print_tables(results)
     if given.figure:
         draw(results, given.figure)
 

@@ -101,7 +101,7 @@ void print_largest(std::vector<Difference> all, std::size_t top, const char* tit
 }
 
 void print_angles(const StoredFit& a, const StoredFit& b) {
-  if (a.posterior.is_dense() || b.posterior.is_dense()) {
+  if (a.posterior.is_full_rank() || b.posterior.is_full_rank()) {
     fmt::print("\na full-rank fit has no factors: no angles between factor subspaces\n");
     return;
   }

@@ -90,6 +90,9 @@ class ExpectedLogDensity {
   /// The same with C itself, dense. At a point, q without factors and residuals, C is -Hessian.
   virtual double expect(const GaussianView& q, VectorRef gradient, Matrix& curvature,
                         Evaluation& evaluation) const = 0;
+  /// The same with every `stride`-th of its terms, each counted `stride` times: close enough to start from,
+  /// at a fraction of the cost. Null if there is no such thing. It must not outlive this object.
+  virtual std::unique_ptr<const ExpectedLogDensity> thinned(Index /*stride*/) const { return nullptr; }
   /// Nothing if log h is no such sum.
   virtual std::optional<PredictorTerms> predictor_terms(const GaussianView& /*q*/) const {
     return std::nullopt;

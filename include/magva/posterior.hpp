@@ -13,6 +13,7 @@
 namespace magva {
 
 class Capacitance;
+class FactoredPrecision;
 class LowRankPlusDiagonalView;
 namespace io {
 class ChecksummedReader;
@@ -47,17 +48,17 @@ class Posterior {
   Posterior& operator=(Posterior&&) = default;
 };
 
-/// What a Gaussian's covariance is: diagonal, low rank plus diagonal, or any.
-enum class GaussianKind { kMeanField, kLowRank, kFullRank };
+/// What a Gaussian's covariance is: diagonal, low rank plus diagonal, any, or the inverse of a sparse matrix.
+enum class GaussianKind { kMeanField, kLowRank, kFullRank, kSparsePrecision };
 const char* to_string(GaussianKind kind);
 
 /// N(mean, W W' + diag(residual)^2) with an m x p factor matrix W, or N(mean, L L') with a Cholesky factor L,
 /// or a spiked covariance W diag(weights) W' + diag(residual)^2, which may be narrower than its diagonal
-/// part.
+/// part, or N(mean, P^-1) with a sparse precision P.
 ///
 /// The low-rank form is canonical: the columns of W are orthogonal, by decreasing length, and the entry of
 /// largest magnitude in each is positive; so two runs can be compared. All is done by Woodbury: nothing of
-/// size m x m.
+/// size m x m. Nor is there with a sparse precision: its variances are by selected inversion.
 class Gaussian final : public Posterior {
  public:
   /// Any W; it is brought into canonical form.
@@ -67,19 +68,24 @@ class Gaussian final : public Posterior {
   /// N(mean, D (I + Q diag(change) Q') D), D = diag(scale), Q with orthonormal columns, changes above -1:
   /// what few observations leave of independent priors.
   static Gaussian spiked(Vector mean, Vector scale, const Matrix& directions, Vector change);
+  static Gaussian sparse(Vector mean, std::shared_ptr<const FactoredPrecision> precision);
 
   const char* shape() const override { return "gaussian"; }
   Index dimension() const override { return mean_.size(); }
   bool is_dense() const { return dense_; }
   bool is_spiked() const { return weights_.size() > 0; }
+  bool is_sparse() const { return precision_ != nullptr; }
+  /// Whether the family leaves nothing of the covariance out.
+  bool is_full_rank() const { return dense_ || is_sparse(); }
   GaussianKind kind() const;
-  /// Columns of W; 0 for mean-field; m for a dense Gaussian.
-  Index rank() const { return factors_.cols(); }
+  /// Columns of W; 0 for mean-field; m for a dense Gaussian or a sparse precision.
+  Index rank() const { return is_sparse() ? dimension() : factors_.cols(); }
 
   const Vector& mean() const override { return mean_; }
-  const Matrix& factors() const { return factors_; }       ///< W, or L where dense
-  const Vector& residual_sd() const { return residual_; }  ///< empty where dense
+  const Matrix& factors() const { return factors_; }       ///< W, or L where dense; empty where sparse
+  const Vector& residual_sd() const { return residual_; }  ///< empty where dense or sparse
   const Vector& weights() const { return weights_; }       ///< of the columns of W; empty: all are 1
+  const FactoredPrecision* precision() const { return precision_.get(); }  ///< null unless sparse
   Vector sd() const override;
   Vector covariance_row(Index i) const override;
   double covariance(Index i, Index j) const;
@@ -136,9 +142,10 @@ class Gaussian final : public Posterior {
   Matrix factors_;
   Vector residual_;
   Vector weights_;
-  std::shared_ptr<const Capacitance> capacitance_;  ///< of a low-rank covariance
-  std::shared_ptr<const Gaussian> corrected_;       ///< null: none
-  std::shared_ptr<const Posterior> shaped_;         ///< null: none
+  std::shared_ptr<const Capacitance> capacitance_;      ///< of a low-rank covariance
+  std::shared_ptr<const FactoredPrecision> precision_;  ///< null unless sparse
+  std::shared_ptr<const Gaussian> corrected_;           ///< null: none
+  std::shared_ptr<const Posterior> shaped_;             ///< null: none
   double log_det_ = 0;
 };
 

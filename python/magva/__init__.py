@@ -7,12 +7,14 @@ from ._core import DataError, __version__
 if TYPE_CHECKING:
     from . import sklearn as sklearn
     from ._compare import compare
+    from ._density import fit
     from ._fit import Fit, load
     from ._jax import fit_jax
     from ._numpyro import fit_numpyro
     from ._options import OptionError, options
     from ._pymc import fit_pymc
-    from ._run import InterruptedWarning, fit, fit_arrays, fit_formula, fit_table
+    from ._regression import fit_arrays, fit_formula, fit_table
+    from ._run import InterruptedWarning
     from ._stan import fit_stan
     from ._watch import FitView
 else:
@@ -23,14 +25,14 @@ else:
         "InterruptedWarning": "_run",
         "OptionError": "_options",
         "compare": "_compare",
-        "fit": "_run",
-        "fit_arrays": "_run",
-        "fit_formula": "_run",
+        "fit": "_density",
+        "fit_arrays": "_regression",
+        "fit_formula": "_regression",
         "fit_jax": "_jax",
         "fit_numpyro": "_numpyro",
         "fit_pymc": "_pymc",
         "fit_stan": "_stan",
-        "fit_table": "_run",
+        "fit_table": "_regression",
         "load": "_fit",
         "options": "_options",
     }

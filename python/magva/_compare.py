@@ -21,16 +21,16 @@ __all__ = ["compare"]
 def compare(fits: Mapping[str, Fit], *, by: str = "elbo") -> pd.DataFrame:
     """Fits of different models to the same data, or of one model in different ways: the best first.
 
+    ``elbo_difference`` or ``elpd_difference`` is to the best. The standard error of an ELBO's leaves out what the two fits' draws have in
+    common; that of an elpd's is by rows.
+
     Parameters
     ----------
     fits
         By name.
     by
         ``"elbo"``: by the evidence lower bound. ``"loo"``: regressions of the same rows by what they would predict of new ones,
-        as :meth:`Fit.loo` estimates it.
-
-    ``elbo_difference`` or ``elpd_difference`` is to the best. The standard error of an ELBO's leaves out what the two fits' draws have in
-    common; that of an elpd's is by rows.
+        as ``Fit.loo`` estimates it.
     """
     one_of("by", by, ("elbo", "loo"))
     if not fits:

@@ -1,14 +1,21 @@
-"""A user's log density as the engine calls it, with every answer checked."""
+"""Log densities that are Python functions: every answer is checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from . import _core
+from ._fit import Fit
+from ._options import FittingOptions, Unpack, check_options
+from ._run import Run
+from ._structure import Array
+from ._watch import Callback
+
+__all__ = ["BatchedDensity", "PointwiseDensity", "fit"]
+
 LogDensity = Callable[..., Any]
 
 _RETURNS = "must return the log density and its gradient"
@@ -79,3 +86,78 @@ class PointwiseDensity:
             values[s] = one.reshape(())
             gradients[s] = row
         return values, gradients
+
+
+def _dimension(dim: Any) -> int:
+    if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or dim < 1:
+        raise ValueError(f"dim is {dim!r} and must be a positive integer: the number of parameters")
+    return int(dim)
+
+
+def fit(
+    log_density: LogDensity,
+    dim: int,
+    *,
+    batched: bool = False,
+    jac: Any = True,
+    names: Sequence[str] | None = None,
+    init: Any = None,
+    progress: bool | None = None,
+    callback: Callback | None = None,
+    **options: Unpack[FittingOptions],
+) -> Fit:
+    """Fits a Gaussian to a posterior that is given by its log density.
+
+    Ctrl-C ends the fit with the best result so far and an ``InterruptedWarning``; a second one raises ``KeyboardInterrupt``.
+
+    Parameters
+    ----------
+    log_density
+        Maps theta, an array of ``dim`` unconstrained numbers, to the log density (up to a constant) and its gradient. A point outside
+        of the support, or that cannot be evaluated, gets ``-inf`` or ``nan``.
+    dim
+        The number of parameters.
+    batched
+        Whether ``log_density`` maps an array (S, dim) of S points to values (S,) and gradients (S, dim): the fewer calls, the faster.
+    jac
+        ``True``: ``log_density`` returns its gradient, too; or a function that returns the gradient.
+    names
+        Of the parameters; ``theta[1]``, ``theta[2]``, ... without.
+    init
+        Where to start: an array, or a mapping of names to values. Zeros without.
+    progress
+        Whether to show a bar; by default in notebooks and on terminals.
+    callback
+        Called with a ``FitView`` after every iteration; ``False`` ends the fit with the best result so far.
+    **options
+        How the fit is run: see ``magva.options``.
+    """
+    m = _dimension(dim)
+    labels = [f"theta[{i + 1}]" for i in range(m)] if names is None else [str(name) for name in names]
+    if len(labels) != m or len(set(labels)) != m:
+        raise ValueError(f"names must be {m} different texts, one per parameter")
+    run = Run(check_options("fit", options), progress, callback, init)
+    function = _with_gradient(log_density, jac)
+    density = BatchedDensity(function, m) if batched else PointwiseDensity(function, m)
+    source = _core.Source.density(density, labels, f"log density {_name(log_density)} with {m} parameters")
+    return run.fit(source)
+
+
+def _with_gradient(log_density: LogDensity, jac: Any) -> LogDensity:
+    """A function that returns value and gradient."""
+    if not callable(log_density):
+        raise TypeError(f"log_density is a {type(log_density).__name__} and must be a function")
+    if jac is None or jac is False:
+        raise ValueError(
+            "the engine needs the gradient of the log density: return it with the value, give it as jac=, "
+            "or let magva.fit_jax differentiate a function that is written with jax.numpy"
+        )
+    if jac is True:
+        return log_density
+    if not callable(jac):
+        raise TypeError(f"jac is a {type(jac).__name__} and must be True or a function that returns the gradient")
+    return lambda theta: (log_density(theta), jac(theta))
+
+
+def _name(function: Any) -> str:
+    return f"'{getattr(function, '__name__', type(function).__name__)}'"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,15 +10,16 @@ import numpy as np
 
 from . import _core
 from ._fit import Fit
-from ._options import GROUPS, FittingOptions, Unpack, check_options
-from ._run import run
+from ._options import FittingOptions, Unpack, check_options
+from ._run import Run
 from ._structure import Array, Structure, element_names
 from ._watch import Callback
 
 __all__ = ["JaxFunction", "double_precision", "fit_flat", "fit_jax"]
 
-_SIZES = (1, 16, 64, 256)  # of batches that are compiled for functions that cost little
-_COSTLY = 2e-3  # seconds in a call of a function that costs more than what fills up its batch may add
+_FIRST, _LARGEST = 16, 256  # draws in a batch: the size that is compiled first, and the largest one
+# Seconds, roughly, on one core: to compile another size, to make a call, and for an operation. Only their ratios matter.
+_COMPILING, _CALLING, _OPERATION = 0.5, 5e-5, 1e-9
 
 
 def double_precision() -> Any:
@@ -32,50 +32,75 @@ def double_precision() -> Any:
 
 
 class JaxFunction:
-    """A function of one theta, mapped over draws in one compiled call a batch.
+    """A function of one theta, mapped over draws by compiled calls of few sizes, which are powers of two.
 
-    Compiling takes longer than many calls: batches are filled up to one of few sizes, or to a power of two if the function is costly.
+    Compiling takes longer than many calls. One size is compiled at first, and another one when going without it has cost as much as
+    compiling it does. Costs are counted in XLA's operations, not by a clock: the same fit makes the same calls, and has the same bits.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         import jax
 
-        self._compiled = jax.jit(jax.vmap(function))
-        self._seconds: dict[int, list[float]] = {}  # of calls, by size; the first one compiles
-        self._costly = False
+        self._function = jax.jit(function)  # by itself, so that it is traced once for all sizes
+        self._compiled: dict[int, Any] = {}
+        self._lost: dict[int, float] = {}  # by sizes that are not compiled
+        self._point = 0.0  # seconds for one theta
 
-    def _size(self, count: int) -> int:
-        if self._costly:
-            return 1 << (count - 1).bit_length()
-        return next(size for size in _SIZES if size >= count)
+    def shapes(self, dim: int) -> Any:
+        """What the function returns for a theta of this dimension: shapes and types, without a compiled call."""
+        import jax
 
-    def _batch(self, theta: Array) -> Any:
+        with double_precision():
+            return jax.eval_shape(self._function, jax.ShapeDtypeStruct((dim,), np.float64))
+
+    def _compile(self, size: int, dim: int) -> None:
+        import jax
+
+        with double_precision():
+            mapped = jax.jit(jax.vmap(self._function))
+            self._compiled[size] = mapped.lower(jax.ShapeDtypeStruct((size, dim), np.float64)).compile()
+        if not self._point:
+            self._point = _OPERATION * _operations(self._compiled[size]) / size
+
+    def _seconds(self, size: int, count: int) -> float:
+        return -(-count // size) * (_CALLING + size * self._point)
+
+    def _size(self, count: int, dim: int) -> int:
+        """Of the batches for so many draws."""
+        best = min(_LARGEST, 1 << (count - 1).bit_length())
+        if not self._compiled:
+            self._compile(max(best, _FIRST), dim)
+        size = min(self._compiled, key=lambda size: self._seconds(size, count))
+        if size == best:
+            return size
+        self._lost[best] = self._lost.get(best, 0.0) + self._seconds(size, count) - self._seconds(best, count)
+        if self._lost[best] < _COMPILING:
+            return size
+        self._compile(best, dim)
+        return best
+
+    def _batch(self, theta: Array, size: int) -> Any:
         import jax
 
         count = len(theta)
-        size = self._size(count)
         if size > count:
             theta = np.concatenate([theta, np.broadcast_to(theta[-1], (size - count, theta.shape[1]))])
-        begin = time.perf_counter()
         with double_precision():
-            answer = jax.tree_util.tree_map(lambda leaf: np.asarray(leaf)[:count], self._compiled(theta))
-        self._look_at_time(size, time.perf_counter() - begin)
-        return answer
-
-    def _look_at_time(self, size: int, seconds: float) -> None:
-        """On a busy machine any call may take long: the shortest of a few tells."""
-        times = self._seconds.setdefault(size, [])
-        if len(times) < 5:
-            times.append(seconds)
-            self._costly = self._costly or (len(times) == 5 and min(times[1:]) > _COSTLY)
+            return jax.tree_util.tree_map(lambda leaf: np.asarray(leaf)[:count], self._compiled[size](theta))
 
     def __call__(self, theta: Array) -> Any:
         """Of draws (S, m): the results with a leading axis of S, as NumPy arrays."""
         import jax
 
-        most = _SIZES[-1]
-        parts = [self._batch(theta[first : first + most]) for first in range(0, len(theta), most)]
+        size = self._size(*theta.shape)
+        parts = [self._batch(theta[first : first + size], size) for first in range(0, len(theta), size)]
         return parts[0] if len(parts) == 1 else jax.tree_util.tree_map(lambda *leaves: np.concatenate(leaves), *parts)
+
+
+def _operations(compiled: Any) -> float:
+    costs = compiled.cost_analysis() or {}
+    costs = costs[0] if isinstance(costs, list) else costs  # as JAX had it before 0.5
+    return float(costs.get("flops", 0.0)) + 10 * float(costs.get("transcendentals", 0.0))
 
 
 class JaxDensity:
@@ -100,8 +125,8 @@ class JaxReport:
     def draws(self, theta: Array) -> dict[str, Array]:
         return {name: np.asarray(array, dtype=np.float64) for name, array in self._function(theta).items()}
 
-    def shapes(self, start: Array) -> dict[str, tuple[int, ...]]:
-        return {name: array.shape[1:] for name, array in self.draws(start[None]).items()}
+    def shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
+        return {name: array.shape for name, array in self._function.shapes(dim).items()}
 
     def __call__(self, columns: Array) -> Array:
         found = self.draws(columns.T)
@@ -109,23 +134,20 @@ class JaxReport:
 
 
 def fit_flat(
-    log_density: Callable[[Any], Any],
-    start: Array,
+    run: Run,
+    density: JaxDensity,
     shapes: Mapping[str, tuple[int, ...]],
     report: Callable[[Any], Mapping[str, Any]] | None,
     description: str,
-    options: str,
-    progress: bool | None,
-    callback: Callback | None,
     **structure: Any,
 ) -> Fit:
-    """A fit of a JAX function of a flat theta, whose parts have these shapes; ``report`` makes quantities of it."""
-    source = _core.Source.density(JaxDensity(log_density), element_names(shapes), description)
+    """A fit of a density of a flat theta, whose parts have these shapes; ``report`` makes quantities of it."""
+    source = _core.Source.density(density, element_names(shapes), description)
     if report is not None:
         reporter = JaxReport(report)
-        shapes = reporter.shapes(start)
+        shapes = reporter.shapes(len(run.init))
         source.report_by(reporter, element_names(shapes))
-    return run(source, options, start, progress, callback, Structure.from_shapes(shapes, **structure))
+    return run.fit(source, Structure.from_shapes(shapes, **structure))
 
 
 def _leaf_name(path: Any) -> str:
@@ -157,12 +179,12 @@ def fit_jax(
         Maps parameters to a dict of what the result is to be about, such as ``{"sigma": jnp.exp(p["log_sigma"])}``; without it, the
         parameters themselves.
     progress, callback, **options
-        As for :func:`magva.fit`.
+        As for ``magva.fit``.
     """
     import jax
     from jax.flatten_util import ravel_pytree
 
-    checked = check_options("fit_jax", options, GROUPS["fit"])
+    checked = check_options("fit_jax", options)
     leaves, _ = jax.tree_util.tree_flatten_with_path(params)
     if not leaves:
         raise ValueError("params holds no arrays: it must have the shapes of the parameters")
@@ -181,4 +203,4 @@ def fit_jax(
     name = getattr(log_density, "__name__", type(log_density).__name__)
     about = f"JAX log density '{name}' with {start.size} parameters"
     quantities = None if report is None else lambda theta: report(restore(theta))
-    return fit_flat(flat, np.array(start), shapes, quantities, about, checked, progress, callback)
+    return fit_flat(Run(checked, progress, callback, np.array(start)), JaxDensity(flat), shapes, quantities, about)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ._fit import Fit
-from ._jax import JaxFunction, double_precision, fit_flat
-from ._options import GROUPS, FittingOptions, Unpack, check_options
+from ._jax import JaxDensity, JaxFunction, double_precision, fit_flat
+from ._options import FittingOptions, Unpack, check_options
+from ._run import Run
 from ._structure import Array
 from ._watch import Callback
 
@@ -27,56 +29,107 @@ def fit_numpyro(
     """Fits a Gaussian to the posterior of a NumPyro model, on its unconstrained scale.
 
     The result is about the model's own sites: latent and deterministic ones, constrained as the model has them.
-    :meth:`Fit.to_arviz` adds the observed data, the log likelihood and the posterior predictive distribution.
+    ``Fit.to_arviz`` adds the observed data, the log likelihood and the posterior predictive distribution.
 
     Parameters
     ----------
     model, *args, model_kwargs
         The model, and what it is called with.
     progress, callback, **options
-        As for :func:`magva.fit`.
+        As for ``magva.fit``.
     """
-    import jax
     from jax.flatten_util import ravel_pytree
-    from numpyro.infer.util import initialize_model
 
-    checked = check_options("fit_numpyro", options, GROUPS["fit"])
+    checked = check_options("fit_numpyro", options)
     kwargs = dict(model_kwargs or {})
-    key = jax.random.PRNGKey(options.get("seed", 1))
     with double_precision():
-        # Gradients at the start are the engine's to look at: here they would be computed operation by operation.
-        info = initialize_model(key, model, model_args=args, model_kwargs=kwargs, validate_grad=False)
-        sites = {name: np.asarray(value, dtype=np.float64) for name, value in sorted(info.param_info.z.items())}
-        start, restore = ravel_pytree(sites)
-    if not sites:
+        traced = _trace(model, args, kwargs)
+        shapes = {name: tuple(site.shape) for name, site in sorted(traced.sites.items())}
+        zeros, restore = ravel_pytree({name: np.zeros(shape) for name, shape in shapes.items()})
+    if not shapes:
         raise ValueError("the model has no latent sites: there is nothing to fit")
 
-    def log_density(theta: Any) -> Any:
-        return -info.potential_fn(restore(theta))
-
     def constrained(theta: Any) -> Any:
-        return info.postprocess_fn(restore(theta))
+        return traced.constrain(restore(theta))
 
-    observed = {
-        name: np.asarray(site["value"])
-        for name, site in info.model_trace.items()
-        if site["type"] == "sample" and site["is_observed"] and site["value"] is not None
-    }
+    density = JaxDensity(lambda theta: -traced.potential(restore(theta)))
+    start = _start(density, zeros.size, options.get("seed", 1))
     return fit_flat(
-        log_density,
-        np.array(start),
-        {name: value.shape for name, value in sites.items()},
+        Run(checked, progress, callback, start),
+        density,
+        shapes,
         constrained,
-        f"NumPyro model '{getattr(model, '__name__', 'model')}' with {start.size} unconstrained parameters",
-        checked,
-        progress,
-        callback,
-        observed=observed,
-        groups=_groups(model, args, kwargs, JaxFunction(constrained)) if observed else {},
+        f"NumPyro model '{getattr(model, '__name__', 'model')}' with {zeros.size} unconstrained parameters",
+        observed=traced.observed,
+        groups=_groups(model, args, kwargs, traced.observed, JaxFunction(constrained)) if traced.observed else {},
     )
 
 
-def _groups(model: Any, args: Any, kwargs: Any, constrained: JaxFunction) -> dict[str, Callable[[Array], dict[str, Array]]]:
+@dataclass(frozen=True)
+class _Traced:
+    """A model's unconstrained sites, with shapes; its potential and its constrained sites as functions of them; its data."""
+
+    sites: Mapping[str, Any]
+    potential: Callable[[Any], Any]
+    constrain: Callable[[Any], Any]
+    observed: dict[str, Array]
+
+
+def _trace(model: Any, args: Any, kwargs: Any) -> _Traced:
+    """The model is run with abstract values: run with values, each of its operations would be compiled on its own."""
+    import jax
+    from jax.core import Tracer
+    from numpyro.infer.util import initialize_model
+
+    def initialize(key: Any) -> Any:
+        # Gradients at the start are the engine's to look at.
+        found.append(initialize_model(key, model, model_args=args, model_kwargs=kwargs, validate_grad=False))
+        return found[-1].param_info.z, _observed(found[-1].model_trace)
+
+    found: list[Any] = []
+    sites, _ = jax.eval_shape(initialize, jax.ShapeDtypeStruct((2,), np.uint32))
+    if _outlives_the_trace(found[-1].model_trace):
+        sites, observed = initialize(jax.random.PRNGKey(1))
+    else:
+        observed = _observed(found[-1].model_trace)
+    if any(isinstance(value, Tracer) for value in observed.values()):  # computed by the model
+        observed = jax.jit(lambda: initialize(jax.random.PRNGKey(1))[1])()
+    info = found[-1]
+    return _Traced(sites, info.potential_fn, info.postprocess_fn, {name: np.asarray(value) for name, value in observed.items()})
+
+
+def _observed(trace: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: site["value"]
+        for name, site in trace.items()
+        if site["type"] == "sample" and site["is_observed"] and site["value"] is not None
+    }
+
+
+def _outlives_the_trace(trace: Mapping[str, Any]) -> bool:
+    """Whether the model's functions hold values of this run: of parameters, or bounds that are computed."""
+    import jax
+    from jax.core import Tracer
+
+    if any(site["type"] in ("param", "mutable") for site in trace.values()):
+        return True
+    supports = [site["fn"].support for site in trace.values() if site["type"] == "sample"]
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree_util.tree_leaves(supports))
+
+
+def _start(density: JaxDensity, dim: int, seed: int) -> Array:
+    """A point between -2 and 2, as NumPyro starts, with a finite density."""
+    points = np.random.default_rng(seed).uniform(-2, 2, size=(16, dim))
+    values, _ = density(points.T)
+    finite = np.flatnonzero(np.isfinite(values))
+    if not len(finite):
+        raise ValueError("the model's log density is not finite at any of 16 random points: look at its priors, supports and data")
+    return np.array(points[finite[0]])
+
+
+def _groups(
+    model: Any, args: Any, kwargs: Any, observed: Mapping[str, Array], constrained: JaxFunction
+) -> dict[str, Callable[[Array], dict[str, Array]]]:
     """What ArviZ is told besides the draws, made when it asks."""
 
     def log_likelihood(theta: Array) -> dict[str, Array]:
@@ -93,9 +146,8 @@ def _groups(model: Any, args: Any, kwargs: Any, constrained: JaxFunction) -> dic
         with double_precision():
             sites = constrained(theta)
             found = Predictive(_without_observations(model), sites)(jax.random.PRNGKey(1), *args, **kwargs)
-        return {name: np.asarray(values) for name, values in found.items() if name in log_likelihood_names}
+        return {name: np.asarray(values) for name, values in found.items() if name in observed}
 
-    log_likelihood_names = _observed_names(model, args, kwargs)
     return {"log_likelihood": log_likelihood, "posterior_predictive": posterior_predictive}
 
 
@@ -112,12 +164,3 @@ def _without_observations(model: Any) -> Any:
                 msg["value"] = None
 
     return Unobserve(model)
-
-
-def _observed_names(model: Any, args: Any, kwargs: Any) -> set[str]:
-    import jax
-    from numpyro.handlers import seed, trace
-
-    with double_precision():
-        sites = trace(seed(model, jax.random.PRNGKey(0))).get_trace(*args, **kwargs)
-    return {name for name, site in sites.items() if site["type"] == "sample" and site["is_observed"]}

@@ -35,7 +35,7 @@ class OptionError(ValueError, TypeError):
 
 
 class FittingOptions(TypedDict, total=False):
-    """How a fit is run; :func:`magva.options` explains each."""
+    """How a fit is run; ``magva.options`` explains each."""
 
     approximation: str
     rank: int | str
@@ -164,9 +164,9 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def check_options(function: str, given: Mapping[str, Any], groups: Iterable[str]) -> str:
-    """The options as JSON; OptionError for a name that is none."""
-    names = _names(groups)
+def check_options(function: str, given: Mapping[str, Any]) -> str:
+    """The options of a fitting function as JSON; OptionError for a name that is none."""
+    names = _names(GROUPS["fit_table" if function == "fit_arrays" else function if function in GROUPS else "fit"])
     for name in given:
         if name not in names:
             near = _core.nearest_name(name, names)

@@ -10,8 +10,8 @@ import numpy as np
 from . import _core
 from ._density import PointwiseDensity
 from ._fit import Fit
-from ._options import GROUPS, FittingOptions, Unpack, check_options
-from ._run import run
+from ._options import FittingOptions, Unpack, check_options
+from ._run import Run
 from ._structure import Array, Structure, element_names
 from ._watch import Callback
 
@@ -40,7 +40,7 @@ def fit_pymc(
 ) -> Fit:
     """Fits a Gaussian to the posterior of a PyMC model, on the scale of its own transforms.
 
-    The result has the model's variables and deterministics, with their dims and coords; :meth:`Fit.to_arviz` adds the observed data,
+    The result has the model's variables and deterministics, with their dims and coords; ``Fit.to_arviz`` adds the observed data,
     the log likelihood and the posterior predictive distribution.
 
     Parameters
@@ -48,13 +48,13 @@ def fit_pymc(
     model
         The model; in a ``with`` block, the one of the block.
     progress, callback, **options
-        As for :func:`magva.fit`.
+        As for ``magva.fit``.
     """
     import pymc as pm
     from pymc.blocking import DictToArrayBijection
     from pymc.util import get_default_varnames
 
-    checked = check_options("fit_pymc", options, GROUPS["fit"])
+    checked = check_options("fit_pymc", options)
     model = pm.modelcontext(model)
     if model.discrete_value_vars:
         names = ", ".join(variable.name for variable in model.discrete_value_vars)
@@ -72,7 +72,8 @@ def fit_pymc(
     outputs = _Outputs(model, wanted, start.point_map_info)
     reported = {variable.name: value.shape for variable, value in zip(wanted, outputs.at(start.data), strict=True)}
     source.report_by(outputs, element_names(reported))
-    return run(source, checked, start.data, progress, callback, _structure(model, reported, outputs, start.point_map_info))
+    run = Run(checked, progress, callback, start.data)
+    return run.fit(source, _structure(model, reported, outputs, start.point_map_info))
 
 
 def _structure(model: Any, shapes: dict[str, tuple[int, ...]], outputs: _Outputs, shape_info: Any) -> Structure:

@@ -13,8 +13,8 @@ import numpy as np
 from . import _core
 from ._density import PointwiseDensity
 from ._fit import Fit
-from ._options import GROUPS, StanOptions, Unpack, check_options
-from ._run import run
+from ._options import StanOptions, Unpack, check_options
+from ._run import Run
 from ._structure import Array
 from ._watch import Callback
 
@@ -42,21 +42,21 @@ def fit_stan(
     init
         Where to start: an array of unconstrained parameters.
     progress, callback
-        As for :func:`magva.fit`.
+        As for ``magva.fit``.
     **options
         See ``magva.options("fit_stan")``.
     """
-    checked = check_options("fit_stan", options, GROUPS["fit_stan"])
+    run = Run(check_options("fit_stan", options), progress, callback, init)
     if hasattr(model, "log_density_gradient"):
         if data is not None:
             raise ValueError("a bridgestan.StanModel has its data already: leave data out")
-        return run(_object_source(model, bool(options.get("generated_quantities"))), checked, init, progress, callback)
+        return run.fit(_object_source(model, bool(options.get("generated_quantities"))))
     with tempfile.TemporaryDirectory() as folder:
         file = _data_file(data, folder)
         source = _core.Source.stan(
             os.fspath(model), file, bool(options.get("generated_quantities")), int(options.get("seed", 1)), lambda line: None
         )
-    return run(source, checked, init, progress, callback)
+    return run.fit(source)
 
 
 def _data_file(data: Any, folder: str) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 
 
 class Summary(pd.DataFrame):  # type: ignore[misc]
-    """The table of :meth:`magva.Fit.summary`."""
+    """The table of ``magva.Fit.summary``."""
 
     @property
     def _constructor(self) -> Any:

@@ -7,7 +7,7 @@ file and read by the program. Missing values of any kind are missing, and so are
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,11 @@ def _add_objects(builder: _Builder, name: str, column: Any) -> None:
     """Texts or booleans; a column of objects that are numbers is one of numbers."""
     import pandas as pd
 
-    codes, levels = pd.factorize(column, use_na_sentinel=True)
+    try:
+        codes, levels = pd.factorize(column, use_na_sentinel=True)
+    except TypeError:  # lists, mappings, arrays
+        odd = next(value for value in column if not isinstance(value, Hashable))
+        raise _refuse(name, type(odd).__name__) from None
     if not all(isinstance(level, (str, bool, int, float, np.bool_, np.number)) for level in levels):
         odd = next(level for level in levels if not isinstance(level, (str, bool, int, float, np.bool_, np.number)))
         raise _refuse(name, type(odd).__name__)
@@ -159,10 +163,12 @@ def _factorize(name: str, array: np.ndarray[Any, Any]) -> tuple[list[Any], list[
     known: dict[Any, int] = {}
     codes = []
     for value in array.tolist():
-        missing = value is None or value != value
-        if not missing and not isinstance(value, (str, bool, int, float)):
+        if isinstance(value, (str, bool, int, float)):
+            codes.append(known.setdefault(value, len(known)) if value == value else -1)
+        elif value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas
+            codes.append(-1)
+        else:
             raise _refuse(name, type(value).__name__)
-        codes.append(-1 if missing else known.setdefault(value, len(known)))
     return list(known), codes
 
 

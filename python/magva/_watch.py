@@ -29,6 +29,8 @@ class Watch:
     """Asked by the engine whether to go on."""
 
     def __init__(self, progress: bool | None, callback: Callback | None) -> None:
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback is a {type(callback).__name__} and must be a function of a FitView")
         self.asked_to_stop = False
         self._callback = callback
         self._bar = _bar(progress)

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._fit import Fit
-from ._run import fit_arrays
+from ._regression import fit_arrays
 from ._structure import Array
 
 __all__ = ["BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression"]
@@ -174,7 +174,7 @@ class BayesianLogisticRegression(ClassifierMixin, _Regression):  # type: ignore[
     Attributes
     ----------
     fit_
-        The :class:`magva.Fit`.
+        The ``magva.Fit``.
     coef_, intercept_
         Posterior means.
     classes_
@@ -224,7 +224,7 @@ class BayesianLogisticRegression(ClassifierMixin, _Regression):  # type: ignore[
 
 
 class BayesianLinearRegression(RegressorMixin, _Regression):  # type: ignore[misc]
-    """Linear regression with unknown noise; see :class:`BayesianLogisticRegression` for its parameters."""
+    """Linear regression with unknown noise; see ``BayesianLogisticRegression`` for its parameters."""
 
     _model = "linear"
 
@@ -245,7 +245,7 @@ class BayesianLinearRegression(RegressorMixin, _Regression):  # type: ignore[mis
 
 
 class BayesianPoissonRegression(RegressorMixin, _Regression):  # type: ignore[misc]
-    """Poisson regression of counts, or of mean counts, with a log link; see :class:`BayesianLogisticRegression` for its parameters."""
+    """Poisson regression of counts, or of mean counts, with a log link; see ``BayesianLogisticRegression`` for its parameters."""
 
     _model = "poisson"
 

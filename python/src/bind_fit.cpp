@@ -16,6 +16,7 @@
 #include "magva/error.hpp"
 #include "options.hpp"
 #include "results/names.hpp"
+#include "results/parameter_summary.hpp"
 #include "rows.hpp"
 #include "table_builder.hpp"
 
@@ -71,10 +72,10 @@ std::vector<std::string> quantity_names(const ModelSource& source) {
   return names;
 }
 
-std::vector<bool> quantity_is_linear(const ModelSource& source) {
-  std::vector<bool> all;
-  for (const auto& quantity : source.reporter->quantities()) all.push_back(quantity.linear());
-  return all;
+/// Of the quantities, one row each, by the draws that the record's summary is of.
+Matrix quantiles(const Fit& fit, const std::vector<double>& probabilities) {
+  const auto seed = fit.record().options.value("seed", std::uint64_t{1});
+  return results::quantiles(*fit.source().reporter, fit.posterior().best(), seed, probabilities);
 }
 
 void bind_source(nb::module_& module) {
@@ -183,11 +184,11 @@ void bind_fit(nb::module_& module) {
       .def_prop_ro("trace", trace)
       .def_prop_ro("names", [](const Fit& self) { return coordinate_names(*self.source().model); })
       .def_prop_ro("quantity_names", [](const Fit& self) { return quantity_names(self.source()); })
-      .def_prop_ro("quantity_is_linear", [](const Fit& self) { return quantity_is_linear(self.source()); })
       .def_prop_ro("has_model",
                    [](const Fit& self) {
                      return dynamic_cast<const StoredCoordinates*>(self.source().model.get()) == nullptr;
                    })
+      .def("quantiles", quantiles, nb::arg("probabilities"), nb::call_guard<nb::gil_scoped_release>())
       .def(
           "report",
           [](const Fit& self, ColumnsIn theta, std::uint64_t seed) {

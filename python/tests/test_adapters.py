@@ -80,6 +80,33 @@ class TestJax:
         with pytest.raises(RuntimeError, match="inside"):
             magva.fit_jax(broken, {"x": 0.0})
 
+    def test_batches_of_any_size(self):
+        import jax.numpy as jnp
+
+        from magva._jax import JaxFunction
+
+        mapped = JaxFunction(lambda theta: {"sum": jnp.sum(theta), "squares": theta**2})
+        theta = RNG.normal(size=(600, 3))
+        for count in (1, 5, 16, 17, 256, 600):
+            found = mapped(theta[:count])
+            np.testing.assert_allclose(found["sum"], theta[:count].sum(axis=1), rtol=1e-14)
+            np.testing.assert_array_equal(found["squares"], theta[:count] ** 2)
+
+    def test_a_size_is_compiled_when_it_pays(self):
+        from magva import _jax
+
+        mapped = _jax.JaxFunction(lambda theta: theta.sum())
+        theta = RNG.normal(size=(256, 3))
+        # A call of 256 draws costs 15 calls more than it would in one.
+        calls = int(_jax._COMPILING / (15 * _jax._CALLING))
+        mapped(theta[:1])
+        for _ in range(calls):
+            mapped(theta)
+        assert set(mapped._compiled) == {16}
+        for _ in range(2):
+            mapped(theta)
+        assert set(mapped._compiled) == {16, 256}
+
 
 class TestNumpyro:
     numpyro = pytest.importorskip("numpyro")
@@ -117,6 +144,37 @@ class TestNumpyro:
         np.testing.assert_allclose(draws["weights"].sum(axis=1), 1)
         np.testing.assert_allclose(draws["twice"], 2 * draws["sigma"])
         assert fit.summary().loc["sigma", "50%"] == pytest.approx(np.exp(0.5), rel=5 * 0.2 * 1.2533 / np.sqrt(4000))
+
+    def test_values_that_the_model_computes(self):
+        """Observations, bounds and learnt parameters are known when the model has run, and it is only traced."""
+        import jax.numpy as jnp
+        import numpyro
+        import numpyro.distributions as dist
+
+        def model(y):
+            shift = numpyro.param("shift", jnp.array(1.0))
+            low = jnp.sqrt(jnp.array(4.0))
+            x = numpyro.sample("x", dist.Uniform(low, low + 2))
+            cap = numpyro.sample("cap", dist.Normal(0.0, 1.0))
+            below = numpyro.sample("below", dist.TruncatedNormal(0.0, 1.0, high=cap))
+            numpyro.sample("z", dist.Normal(x + 0 * below, 1.0), obs=jnp.exp(jnp.log(y)) + 0 * shift)
+
+        fit = magva.fit_numpyro(model, np.full(3, 3.0))
+        draws = fit.draws(200)
+        assert np.all((draws["x"] > 2) & (draws["x"] < 4))
+        assert np.all(draws["below"] < draws["cap"])
+        np.testing.assert_allclose(fit.to_arviz(5).observed_data["z"], 3.0, rtol=1e-14)
+
+    def test_no_point_with_a_density(self):
+        import numpyro
+        import numpyro.distributions as dist
+
+        def model():
+            x = numpyro.sample("x", dist.Normal(0.0, 1.0))
+            numpyro.factor("nowhere", -np.inf + 0 * x)
+
+        with pytest.raises(ValueError, match="not finite at any of 16"):
+            magva.fit_numpyro(model)
 
 
 class TestPymc:

@@ -228,6 +228,26 @@ def test_mappings_that_are_no_tables(data, words):
         magva.fit_table(data, "y")
 
 
+def test_columns_of_lists():
+    pd = pytest.importorskip("pandas")
+    table = {"y": np.arange(4.0), "x": changed(np.zeros(4, dtype=object), [1])}
+    for data in (table, pd.DataFrame(table)):
+        with pytest.raises(magva.DataError, match="'x' holds values of type list"):
+            magva.fit_table(data, "y")
+
+
+def test_missing_values_of_pandas_in_arrays_of_objects():
+    pd = pytest.importorskip("pandas")
+    text = changed(np.array(["a", "b"] * 20, dtype=object), pd.NA)
+    with pytest.raises(magva.DataError, match="1 missing value"):
+        magva.fit_table({"y": ROWS[:, 0], "x": text}, "y")
+
+
+def test_a_callback_that_is_no_function():
+    with pytest.raises(TypeError, match="callback is a int"):
+        magva.fit(fine, 2, callback=3)
+
+
 def test_what_a_callback_raises_comes_out():
     def callback(view):
         raise Broken(view.phase)

@@ -43,6 +43,22 @@ def test_quantiles_of_transformed_parameters(regression):
     np.testing.assert_allclose((quantiles["5%"] - regression.summary()["5%"]) / regression.sd, 0, atol=0.17)
 
 
+def in_the_summary(fit):
+    quantiles = fit.quantiles()
+    assert list(quantiles.index) == fit.names
+    np.testing.assert_allclose(quantiles, fit.summary()[quantiles.columns], rtol=1e-12)
+
+
+def test_quantiles_are_those_of_the_summary(fit, regression):
+    in_the_summary(fit)
+    in_the_summary(regression)
+    in_the_summary(pickle.loads(pickle.dumps(regression)))
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"g": np.repeat(list("abcdefgh"), 10), "x": rng.normal(size=80)})
+    table["y"] = table["x"] + np.repeat(rng.normal(size=8), 10) + rng.normal(size=80)
+    in_the_summary(magva.fit_formula("y ~ x + (1 | g)", table))
+
+
 def test_draws(fit, gaussian):
     draws = fit.theta_draws(20000, seed=2)
     standard_error = fit.sd / np.sqrt(20000)
@@ -107,6 +123,12 @@ def test_texts(fit):
     assert fit.verdict.startswith("To be trusted")
     assert fit.options["seed"] == 1
     assert list(fit.trace.columns) == ["iteration", "gradient_evaluations", "seconds", "elbo"]
+
+
+def test_long_names_have_room():
+    fit = magva.fit(lambda t: (-0.5 * t @ t, -t), 2, names=["a" * 30, "b"])
+    *_, head, first, second = repr(fit).splitlines()
+    assert len(head) == len(first) == len(second)
 
 
 def same(a, b):

@@ -4,6 +4,10 @@
 
 namespace magva {
 
+namespace {
+constexpr Index kMostDraws = 10'000;  // in an iteration: their Gram matrix is kept
+}
+
 std::vector<std::string> FitterOptions::validate(Index dimension) const {
   std::vector<std::string> found;
   const auto require = [&](bool fine, const char* field, auto value, std::string_view rule) {
@@ -25,7 +29,7 @@ std::vector<std::string> FitterOptions::validate(Index dimension) const {
   append(factor_rule.validate("factor_rule"));
   append(mean_rule.validate("mean_rule"));
   append(scale_rule.validate("scale_rule"));
-  require(draws >= 1 && draws <= 1'000'000, "draws", draws, "between 1 and 1000000");
+  require(draws >= 1 && draws <= kMostDraws, "draws", draws, fmt::format("between 1 and {}", kMostDraws));
   if (antithetic) require(draws % 2 == 0, "draws", draws, "even where draws are antithetic");
   require(average_last >= 0 && average_last <= 1, "average_last", average_last, "between 0 and 1");
   require(threads >= 1 && threads <= 1024, "threads", threads, "between 1 and 1024");

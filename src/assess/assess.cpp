@@ -34,6 +34,9 @@ constexpr double kTellingLoss = .7;
 /// A fit whose log weights have a smaller sd is close, whatever their tail: its KL divergence, about half the
 /// square, is then below an eighth of a nat.
 constexpr double kCloseSpread = .5;
+/// In many dimensions small differences add up, too: a Gaussian whose every coordinate is .005 nats off, its
+/// mean by .1 sds or its sd by 7 %, has log weights with this sd for every square root of a parameter.
+constexpr double kNearSpread = .1;
 /// A mean that is further off, in sds, or an sd, by its logarithm, is in doubt: between the tenth that nobody
 /// minds and the quarter that misleads.
 constexpr double kDoubt = .17;
@@ -124,8 +127,10 @@ void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights
         fmt::format("the log density varies by {:.3g} nats more than the approximation's where that has its "
                     "mass: it is nowhere near the posterior; fit longer, or with the default",
                     bulk));
-  if (!(estimate.se * std::sqrt(draws) > kCloseSpread) || understood) return;
-  const bool far = out.ending.claims_optimum && (q.is_dense() || q.is_spiked());
+  const double spread = estimate.se * std::sqrt(draws);
+  if (!(spread > kCloseSpread) || understood) return;
+  const bool far = out.ending.claims_optimum && (q.is_full_rank() || q.is_spiked()) &&
+                   spread > kNearSpread * std::sqrt(static_cast<double>(q.dimension()));
   const double lost = -std::log(weights.effective / draws);
   const std::string khat = fmt::format("k-hat is {:.2f}, {}", weights.khat, describe_khat(weights.khat));
   if (weights.khat > kPoorKhat && far && lost > kTellingLoss)
@@ -359,7 +364,7 @@ void assess_weighted_moments(Evaluator& evaluator, const Gaussian& q, const Smoo
 /// posterior's difference from the fitted Gaussian is understood.
 bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                   const AssessmentOptions& options, Assessment& out) {
-  bool understood = assess_marginals(evaluator, q, weights, options.seed, out);
+  bool understood = options.probe_marginals && assess_marginals(evaluator, q, weights, options.seed, out);
   if (out.ending.claims_optimum && options.probe_tails)
     understood = assess_tails(evaluator, q, options.seed + 4, out) || understood;
   const Gaussian& reported = out.correction_holds ? q.corrected() : q;

@@ -6,13 +6,17 @@
 
 #include "assess/laplace_marginal.hpp"
 #include "magva/diagnostics.hpp"
+#include "sparse/factored_precision.hpp"
 
 namespace magva {
 
 namespace {
 
-/// Coordinates, at most, that are looked at.
-constexpr Index kMostCoordinates = 512;
+/// Coordinates, at most, that are looked at; and beside these, where the precision is sparse, those that meet
+/// so many others, or this share of them: all depends on them.
+constexpr Index kMostCoordinates = 1024;
+constexpr Index kFewestMet = 32;
+constexpr double kShareMet = .01;
 /// A first look at each: radii in sds, on both sides.
 constexpr int kRadii = 5;
 constexpr double kRadius[kRadii] = {1.5, 3, 6, 12, 24};
@@ -134,24 +138,39 @@ struct Suspect {
   MarginalError error;
 };
 
+std::vector<Index> coordinates_to_check(const Gaussian& q) {
+  const Index m = q.dimension();
+  const Index stride = (m + kMostCoordinates - 1) / kMostCoordinates;
+  std::vector<Index> out;
+  for (Index i = 0; i < m; i += stride) out.push_back(i);
+  if (!q.is_sparse()) return out;
+  const Vector met = q.precision()->structure()->entries_of_rows();
+  const double many = std::max(static_cast<double>(kFewestMet), kShareMet * static_cast<double>(m));
+  for (Index i = 0; i < m; ++i)
+    if (met(i) > many && i % stride != 0) out.push_back(i);
+  return out;
+}
+
 std::vector<Suspect> find_suspects(Evaluator& evaluator, const Gaussian& q) {
   const Index m = q.dimension();
   Vector gradient(m);
   const double centre = evaluator.evaluate(q.mean(), gradient);
   std::vector<Suspect> out;
   if (!std::isfinite(centre)) return out;
-  const Index stride = (m + kMostCoordinates - 1) / kMostCoordinates;
-  const Index lines = (m + stride - 1) / stride;
+  const std::vector<Index> coordinates = coordinates_to_check(q);
+  const auto lines = static_cast<Index>(coordinates.size());
   const Vector z = line_points();
   for (Index first = 0; first < lines; first += kLinesAtOnce) {
     Matrix directions(m, std::min(kLinesAtOnce, lines - first));
-    for (Index j = 0; j < directions.cols(); ++j) directions.col(j) = direction_of(q, (first + j) * stride);
+    for (Index j = 0; j < directions.cols(); ++j)
+      directions.col(j) = direction_of(q, coordinates[static_cast<std::size_t>(first + j)]);
     const std::vector<Index> different = find_different(evaluator, q, directions, centre);
     if (different.empty()) continue;
     const Matrix on_lines = evaluator.evaluate_lines(q.mean(), directions(Eigen::all, different), z);
     for (std::size_t k = 0; k < different.size(); ++k) {
       LineDensity density(z, on_lines.col(static_cast<Index>(k)));
-      const MarginalError error{(first + different[k]) * stride, density.mean(), density.sd(), 0};
+      const MarginalError error{coordinates[static_cast<std::size_t>(first + different[k])], density.mean(),
+                                density.sd(), 0};
       if (error.size() > kSmallError) out.push_back({std::move(density), error});
     }
   }

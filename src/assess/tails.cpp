@@ -39,23 +39,25 @@ struct Axis {
   std::string name;
 };
 
-// The widest axes of unit unit', by subspace iteration.
-Matrix widest_axes(const Matrix& unit, Index count) {
-  Matrix directions(unit.rows(), count);
+// Of the covariance with unit variances, by subspace iteration.
+Matrix widest_axes(const Gaussian& q, const Vector& sd) {
+  const Index m = q.dimension();
+  const auto times = [&](const Matrix& v) -> Matrix {
+    return sd.cwiseInverse().asDiagonal() * q.times(sd.cwiseInverse().asDiagonal() * v);
+  };
+  Matrix directions(m, kTailFactors);
   Noise(1, NoiseStream::kRandomPoint).fill(0, 0, directions);
-  for (int k = 0; k < kAxesIterations; ++k) {
-    directions = (unit * (unit.transpose() * directions)).householderQr().householderQ() *
-                 Matrix::Identity(unit.rows(), count);
-  }
-  const Vector sd = (unit.transpose() * directions).colwise().norm();
-  return directions * sd.asDiagonal();
+  for (int k = 0; k < kAxesIterations; ++k)
+    directions = times(directions).householderQr().householderQ() * Matrix::Identity(m, kTailFactors);
+  const Vector length = directions.cwiseProduct(times(directions)).colwise().sum().cwiseSqrt();
+  return directions * length.asDiagonal();
 }
 
-// Of L L', each one sd long, the widest first. Scaled to unit variances, so that no parameter's unit decides.
-Matrix principal_axes(const Matrix& root) {
-  const Vector sd = root.rowwise().norm();
-  const Matrix unit = sd.cwiseInverse().asDiagonal() * root;
-  if (root.rows() > kAllAxesDimension) return sd.asDiagonal() * widest_axes(unit, kTailFactors);
+// Each one sd long, the widest first. Scaled to unit variances, so that no parameter's unit decides.
+Matrix principal_axes(const Gaussian& q) {
+  const Vector sd = q.sd();
+  if (q.dimension() > kAllAxesDimension) return sd.asDiagonal() * widest_axes(q, sd);
+  const Matrix unit = sd.cwiseInverse().asDiagonal() * q.factors();
   const Eigen::SelfAdjointEigenSolver<Matrix> eigen(unit * unit.transpose());
   const Matrix axes =
       sd.asDiagonal() * eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
@@ -66,7 +68,7 @@ std::vector<Axis> axes(const Model& model, const Gaussian& q) {
   const Index m = q.dimension();
   std::vector<Axis> out;
   if (q.rank() > 0) {
-    const Matrix wide = q.is_dense() ? principal_axes(q.factors()) : q.factors();
+    const Matrix wide = q.is_full_rank() ? principal_axes(q) : q.factors();
     for (Index j = 0; j < std::min<Index>(wide.cols(), kTailFactors); ++j)
       out.push_back({wide.col(j), fmt::format("principal axis {} of the approximation", j + 1)});
   }

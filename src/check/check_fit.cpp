@@ -58,7 +58,7 @@ class ChunkCheck {
       out.loo.elpd_rows(row) = loo.elpd;
       out.loo.khat_rows(row) = loo.khat;
       p_loo(row) = loo.p_loo;
-      out.pit(row) = probability_below(i, loo.log_weights);
+      out.pit(row) = probability_below(i, loo.log_weights, log_likelihood.row(i));
       fill_moments(i, out.mean(row), out.sd(row));
     }
   }
@@ -89,20 +89,21 @@ class ChunkCheck {
 
  private:
   /// P(Y < y) + U P(Y = y): uniform for any distribution. A censored row is anywhere above its time.
-  double probability_below(Index i, ConstVectorRef log_weights) {
+  template <class Row>
+  double probability_below(Index i, ConstVectorRef log_weights, const Row& log_likelihood) {
     const double y = rows_.response[i];
     const bool censored = rows_.status && rows_.status[i] == 0;
     double at_most = 0;
-    double below = 0;
+    double equal = 0;
     for (Index s = 0; s < input_.draws(); ++s) {
       const double w = std::exp(log_weights(s));
       if (w == 0) continue;
       at_most += w * at_->cdf(i, s, y);
-      if (input_.discrete()) below += w * at_->cdf(i, s, y - 1);
+      if (input_.discrete()) equal += w * std::exp(log_likelihood(s));
     }
     const double u = std::uniform_real_distribution<double>()(generator_);
     if (censored) return at_most + u * (1 - at_most);
-    return input_.discrete() ? below + u * (at_most - below) : at_most;
+    return at_most - (1 - u) * equal;
   }
 
   void fill_moments(Index i, double& mean, double& sd) const {

@@ -46,7 +46,7 @@ Matrix elbo_draws(const Gaussian& q, std::uint64_t seed, Index first, Index coun
   Matrix noise(q.noise_size(), count);
   Noise(seed, NoiseStream::kEvaluation)
       .fill(std::numeric_limits<std::uint32_t>::max(), static_cast<std::uint32_t>(first), noise, workers);
-  if (q.is_spiked()) return q.deviations(noise).colwise() + q.mean();
+  if (q.is_spiked() || q.is_sparse()) return q.deviations(noise).colwise() + q.mean();
   Matrix theta = q.factors() * noise.topRows(p);
   if (!q.is_dense()) theta += q.residual_sd().asDiagonal() * noise.bottomRows(m);
   theta.colwise() += q.mean();

@@ -39,7 +39,7 @@ MutablePanel mutable_panel(Columns&& x, Range rows) {
 inline Panel as_const(const MutablePanel& x) { return {x.data, x.stride, x.rows, x.cols}; }
 
 /// These rows of `memory`, which has the shape of a tall matrix and is used by sweeps alone: one panel is
-/// stored after the other, so that the processor sees one long stretch and fetches ahead.
+/// stored after the other, so that the processor sees one long run of memory and prefetches it.
 template <class Columns>
 MutablePanel packed_tile(Columns&& memory, Range rows) {
   return {first_of(memory.data(), rows.begin * memory.cols()), rows.size(), rows.size(), memory.cols()};

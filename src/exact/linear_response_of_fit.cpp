@@ -126,14 +126,23 @@ std::optional<Matrix> polished_covariance(ExactElbo& elbo, const FullRankGaussia
   return factor.solve(Matrix::Identity(m, m));
 }
 
+bool affordable_by_terms(const ExactElbo& elbo) {
+  const Index terms = elbo.expected().terms();
+  return static_cast<double>(terms) * static_cast<double>(elbo.dimension()) <= kMostNumbers &&
+         linear_response_affordable(terms, elbo.dimension());
+}
+
+bool affordable_by_differences(const ExactElbo& elbo) {
+  return 4 * static_cast<double>(elbo.dimension()) * kUsualProducts * multiplications(elbo) <=
+         kMostDifferencesWork;
+}
+
 std::optional<Matrix> covariance_response(ExactElbo& elbo, const Vector& mean, const Matrix& covariance) {
   const Matrix root = covariance.llt().matrixL();
-  const auto m = static_cast<double>(mean.size());
-  if (static_cast<double>(elbo.expected().terms()) * m <= kMostNumbers &&
-      linear_response_affordable(elbo.expected().terms(), mean.size()))
+  if (affordable_by_terms(elbo))
     if (const auto terms = elbo.expected().predictor_terms({mean, root, Vector()}))
       return linear_response(*terms, covariance);
-  if (4 * m * kUsualProducts * multiplications(elbo) > kMostDifferencesWork) return std::nullopt;
+  if (!affordable_by_differences(elbo)) return std::nullopt;
   return linear_response_by_differences(elbo, mean, root);
 }
 
@@ -224,6 +233,7 @@ std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q
                                               const ExactObserver& go_on) {
   if (auto reduced = reduced_linear_response(elbo, q, go_on)) return reduced;
   if (q.dimension() > kMostParameters) return std::nullopt;
+  if (q.is_dense() && !affordable_by_terms(elbo) && !affordable_by_differences(elbo)) return std::nullopt;
   const auto best = best_full_rank(elbo, q, go_on);
   if (!best) return std::nullopt;
   const auto covariance = polished_covariance(elbo, *best);

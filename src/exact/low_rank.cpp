@@ -26,8 +26,8 @@ constexpr double kPromising = .05;
 constexpr std::size_t kMostFollowed = 3;
 /// Exact ascents from other factors, where the quadratic's would cost as much: so many numbers in the
 /// products of all their passes, and at most so many.
-constexpr double kExactEffort = 2e6;
-constexpr double kMostExactAscents = 6;
+constexpr double kExactEffort = 2e7;
+constexpr double kMostExactAscents = 16;
 
 class LowRankObjective final : public RiemannianObjective {
  public:

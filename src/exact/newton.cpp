@@ -16,6 +16,11 @@ constexpr int kModeSteps = 100;
 constexpr int kFullRankSteps = 500;
 constexpr double kModeTolerance = 1e-3;  // nats
 constexpr double kSmallestShare = 1e-6;
+/// Terms of a fit to some of them: so many, and so many for each parameter, at least; if that is one in so
+/// many.
+constexpr Index kThinnedTerms = 5000;
+constexpr Index kThinnedTermsPerParameter = 50;
+constexpr Index kWorthThinning = 4;
 constexpr double kSufficient = 1e-4;  // share of the predicted gain that a step must bring
 
 /// The curvature, or the nearest that is positive definite.
@@ -62,9 +67,20 @@ double predicted_gain(const NewtonPoint& point, const Matrix& curvature, const E
   return .5 * step.dot(point.at.gradient) + .5 * (trace - static_cast<double>(step.size()) - log_ratio);
 }
 
-}  // namespace
+/// The log density with some of its terms only, if there are so many that a fit to these saves time: null
+/// otherwise. Their number gives the mean to a few of its sds, from where Newton steps converge at once.
+std::unique_ptr<const ExpectedLogDensity> thinned(const ExpectedLogDensity& expected) {
+  const Index enough = std::max(kThinnedTerms, kThinnedTermsPerParameter * expected.dimension());
+  const Index stride = expected.terms() / enough;
+  return expected.log_concave() && stride >= kWorthThinning ? expected.thinned(stride) : nullptr;
+}
 
-ModePoint newton_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
+/// An observer of passes over some of the terms, which are not counted.
+ExactObserver uncounted(const ExactElbo& elbo, const ExactObserver& go_on) {
+  return [&](std::int64_t, double) { return go_on(elbo.passes(), std::numeric_limits<double>::quiet_NaN()); };
+}
+
+ModePoint ascend_to_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
   Vector theta = start;
   CurvedElbo at = elbo.point(theta);
   Eigen::LLT<Matrix> llt;
@@ -87,8 +103,12 @@ ModePoint newton_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver
   }
 }
 
-FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
-  NewtonPoint point = first_point(elbo, start);
+struct NewtonAscent {
+  NewtonPoint point;
+  ExactStop stop;
+};
+
+NewtonAscent ascend_by_newton(ExactElbo& elbo, NewtonPoint point, const ExactObserver& go_on) {
   ExactStop stop;
   double share = 1;
   Eigen::LLT<Matrix> llt;
@@ -111,7 +131,33 @@ FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObse
       if (share < kSmallestShare) break;
     }
   }
-  return {std::move(point.mean), std::move(point.root), point.at.elbo, stop};
+  return {std::move(point), stop};
+}
+
+/// The best Gaussian for some of the terms, where there are many; else the start with its own curvature.
+NewtonPoint start_of_ascent(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
+  if (const auto some = thinned(elbo.expected())) {
+    ExactElbo rough(*some, elbo.workers());
+    const NewtonPoint found =
+        ascend_by_newton(rough, first_point(rough, start), uncounted(elbo, go_on)).point;
+    NewtonPoint point = evaluate(elbo, found.mean, found.precision);
+    if (std::isfinite(point.at.elbo)) return point;
+  }
+  return first_point(elbo, start);
+}
+
+}  // namespace
+
+ModePoint newton_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
+  const auto some = thinned(elbo.expected());
+  if (!some) return ascend_to_mode(elbo, start, go_on);
+  ExactElbo rough(*some, elbo.workers());
+  return ascend_to_mode(elbo, ascend_to_mode(rough, start, uncounted(elbo, go_on)).mean, go_on);
+}
+
+FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
+  NewtonAscent ascent = ascend_by_newton(elbo, start_of_ascent(elbo, start, go_on), go_on);
+  return {std::move(ascent.point.mean), std::move(ascent.point.root), ascent.point.at.elbo, ascent.stop};
 }
 
 }  // namespace magva

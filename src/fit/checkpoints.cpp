@@ -5,7 +5,7 @@ namespace magva {
 namespace {
 constexpr const char* kCheckpointKind = "checkpoint";
 constexpr int kCheckpointVersion =
-    4;  // 1 had the rules' memory in other panels, 2 no head, 3 no standard errors
+    5;  // 1 had the rules' memory in other panels, 2 no head, 3 no standard errors, 4 no sparse curvatures
 }  // namespace
 
 void Checkpoints::save(const Write& write) const {

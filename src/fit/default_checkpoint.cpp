@@ -14,12 +14,21 @@ void visit_fields(Visit& visit, T& point) {
   visit(point.log_density);
 }
 
+void visit_fields(io::Put& put, const std::shared_ptr<const FactoredPrecision>& precision) {
+  put.out.integer(precision ? 1 : 0);
+  if (precision) precision->write(put.out);
+}
+void visit_fields(io::Get& get, std::shared_ptr<const FactoredPrecision>& precision) {
+  precision = get.in.integer() != 0 ? FactoredPrecision::read(get.in) : nullptr;
+}
+
 template <class Visit, io::ConstOrNot<Candidate> T>
 void visit_fields(Visit& visit, T& candidate) {
   visit(candidate.centre);
   visit(candidate.curvature);
   visit(candidate.is_mode);
   visit(candidate.search);
+  visit(candidate.precision);
 }
 
 template <class Visit, io::ConstOrNot<SumTerm> T>
@@ -33,6 +42,36 @@ void visit_fields(Visit& visit, T& pattern) {
   visit(pattern.rows);
   visit(pattern.columns);
   visit(pattern.sums);
+}
+
+namespace {
+
+bool fits(const PatternEntries& pattern, Index m) {
+  const auto inside = [m](Index i) { return i >= 0 && i < m; };
+  return pattern.rows.size() == pattern.columns.size() &&
+         pattern.rows.size() >= static_cast<std::size_t>(m) &&
+         std::all_of(pattern.rows.begin(), pattern.rows.end(), inside) &&
+         std::all_of(pattern.columns.begin(), pattern.columns.end(), inside) &&
+         std::all_of(pattern.sums.begin(), pattern.sums.end(), [&](const SumTerm& sum) {
+           return sum.weight > 0 && std::all_of(sum.members.begin(), sum.members.end(), inside);
+         });
+}
+
+}  // namespace
+
+void visit_fields(io::Put& put, const std::shared_ptr<const HessianPattern>& pattern) {
+  put(pattern ? pattern->dimension() : Index{0});
+  if (pattern) put(pattern->places());
+}
+void visit_fields(io::Get& get, std::shared_ptr<const HessianPattern>& pattern) {
+  Index m = 0;
+  get(m);
+  pattern = nullptr;
+  if (m == 0) return;
+  PatternEntries entries;
+  get(entries);
+  if (!fits(entries, m)) get.in.fail("its parts do not fit each other");
+  pattern = std::make_shared<const HessianPattern>(m, std::move(entries));
 }
 
 template <class Visit, io::ConstOrNot<PathPlace> T>
@@ -82,23 +121,13 @@ bool fits(const PathPoint& point, Index m) { return point.theta.size() == m && p
 
 bool fits(const Candidate& candidate, Index m) {
   const auto& curvature = candidate.curvature;
-  return fits(candidate.centre, m) && (!curvature || (curvature->rows() == m && curvature->cols() == m));
+  return fits(candidate.centre, m) && (!curvature || (curvature->rows() == m && curvature->cols() == m)) &&
+         (!candidate.precision || candidate.precision->dimension() == m);
 }
 
 bool all_fit(const std::vector<Candidate>& candidates, std::size_t searches, Index m) {
   return std::all_of(candidates.begin(), candidates.end(),
                      [&](const Candidate& c) { return fits(c, m) && c.search < searches; });
-}
-
-bool fits(const PatternEntries& pattern, Index m) {
-  const auto inside = [m](Index i) { return i >= 0 && i < m; };
-  return pattern.rows.size() == pattern.columns.size() &&
-         pattern.rows.size() >= static_cast<std::size_t>(m) &&
-         std::all_of(pattern.rows.begin(), pattern.rows.end(), inside) &&
-         std::all_of(pattern.columns.begin(), pattern.columns.end(), inside) &&
-         std::all_of(pattern.sums.begin(), pattern.sums.end(), [&](const SumTerm& sum) {
-           return sum.weight > 0 && std::all_of(sum.members.begin(), sum.members.end(), inside);
-         });
 }
 
 bool fits(const PathPlace& place, std::size_t searches, Index m) {
@@ -109,13 +138,14 @@ bool fits(const SearchState& search, Index m) {
   return std::all_of(search.points.begin(), search.points.end(),
                      [&](const Vector& point) { return point.size() == m; }) &&
          all_fit(search.found.candidates, search.points.size(), m) &&
-         (!search.highest || fits(*search.highest, m)) && (!search.pattern || fits(*search.pattern, m)) &&
+         (!search.highest || fits(*search.highest, m)) &&
+         (!search.pattern || search.pattern->dimension() == m) &&
          (!search.on_path || fits(*search.on_path, search.points.size(), m));
 }
 
 bool fits(const CovarianceShape& shape, Index m) {
   const auto& sketch = shape.sketch;
-  if (shape.pattern && !fits(*shape.pattern, m)) return false;
+  if (shape.pattern && shape.pattern->dimension() != m) return false;
   return shape.choice.rank >= 0 && shape.choice.rank <= m &&
          (!sketch || (sketch->diagonal.size() == m && sketch->directions.rows() == m &&
                       sketch->directions.cols() == sketch->values.size()));

@@ -199,7 +199,7 @@ void DefaultRun::choose_rank_again(Refinement& best, const Candidate& from, doub
   const auto curvature = dense_curvature(evaluator_, centre);
   if (!curvature) return;
   const Candidate candidate{std::move(centre), positive_part(*curvature), false, from.search};
-  CovarianceShape shape = choose_shape(evaluator_, candidate, std::nullopt, std::nullopt, options_.seed);
+  CovarianceShape shape = choose_shape(evaluator_, candidate, std::nullopt, nullptr, options_.seed);
   if (shape.choice.rank == shape_.choice.rank) return;
   Refinement other(evaluator_, make_start(evaluator_, candidate, shape, options_.seed), options_.seed,
                    promised_nats(m));
@@ -361,7 +361,7 @@ Gaussian DefaultRun::posterior() const {
   if (best_) return best_->posterior();
   const Vector& mean = candidate_->centre.theta;
   Vector sd = Vector::Constant(mean.size(), kBlindSd);
-  if (candidate_->curvature) sd = candidate_->curvature->diagonal().cwiseSqrt().cwiseInverse();
+  if (candidate_->has_curvature()) sd = candidate_->curvature_diagonal().cwiseSqrt().cwiseInverse();
   return Gaussian::low_rank(mean, Matrix(mean.size(), 0), std::move(sd));
 }
 

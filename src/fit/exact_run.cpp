@@ -20,6 +20,10 @@ namespace {
 /// Draws for k-hat: first so many, which do where the log weights' sd is this small; else so many, at most.
 constexpr Index kFirstDraws = 100;
 constexpr double kSmallSpread = .25;
+/// If it is this small, and tails are light, the KL divergence is half the square, .005 nats: a mean that is
+/// off by d sds takes d^2 / 2 of it, the log of an sd that is off by e takes e^2. No line shows more than
+/// that.
+constexpr double kTinySpread = .1;
 constexpr Index kMostDraws = 1000;
 /// Largest m up to which the first factors are the quadratic's local maximum, not only eigenvectors.
 constexpr Index kQuadraticDimension = 300;
@@ -67,7 +71,7 @@ std::vector<Candidate> DefaultRun::exact_candidates(ExactElbo& elbo, const std::
                       std::move(mode.curvature),
                       mode.converged,
                       0};
-  shape_ = choose_shape(evaluator_, candidate, options_.rank, std::nullopt, options_.seed);
+  shape_ = choose_shape(evaluator_, candidate, options_.rank, nullptr, options_.seed);
   return {std::move(candidate)};
 }
 
@@ -163,11 +167,12 @@ FitResult DefaultRun::assess_exact() {
     options.response = correct(best);
     const ElboEstimate first = estimate_elbo(evaluator_, best.posterior.corrected(),
                                              std::min(options.draws, kFirstDraws), options.seed + 1);
-    if (first.se * std::sqrt(static_cast<double>(first.log_weights.size())) < kSmallSpread) {
-      options.estimate = first;
-      // What is close to a Gaussian and log-concave has light tails.
-      options.probe_tails = !model_.expectations()->log_concave();
-    }
+    const double spread = first.se * std::sqrt(static_cast<double>(first.log_weights.size()));
+    // What is close to a Gaussian and log-concave has light tails.
+    const bool light_tails = spread < kSmallSpread && model_.expectations()->log_concave();
+    if (spread < kSmallSpread) options.estimate = first;
+    options.probe_tails = !light_tails;
+    options.probe_marginals = !(light_tails && spread < kTinySpread);
   }
   const FitEnding ending{stopped_, stop_detail_, stopped_ == StopReason::kConverged, true};
   Assessment assessment = assess_correction(evaluator_, best.posterior, ending, options);

@@ -11,8 +11,9 @@ namespace magva {
 
 namespace {
 
-/// Coordinates, at most, whose width is looked at, and those that are moved together.
+/// Coordinates, at most, whose width is looked at, numbers for these, and those that are moved together.
 constexpr Index kMostEffects = 512;
+constexpr Index kMostEffectNumbers = 10'000'000;
 constexpr Index kMovedAtOnce = 64;
 /// How far they are moved, in conditional sds.
 constexpr double kMoved = .1;
@@ -57,7 +58,8 @@ Matrix log_width_changes(Evaluator& evaluator, const Gaussian& q, const std::vec
 }
 
 std::vector<Index> looked_at(Index m) {
-  const Index stride = (m + kMostEffects - 1) / kMostEffects;
+  const Index most = std::clamp<Index>(kMostEffectNumbers / m, 1, kMostEffects);
+  const Index stride = (m + most - 1) / most;
   std::vector<Index> out;
   for (Index i = 0; i < m; i += stride) out.push_back(i);
   return out;

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <set>
 
+#include "formula/design_columns.hpp"
 #include "formula/encode.hpp"
 #include "formula/response.hpp"
 #include "magva/priors.hpp"
-#include "table/duplicate_columns.hpp"
 #include "table/encode_rows.hpp"
 #include "table/message.hpp"
 #include "table/response.hpp"
@@ -22,6 +22,9 @@ using table::Column;
 using table::ColumnKind;
 using table::excerpt;
 using table::Table;
+
+/// In so many rows a factor with another level in each is a name or a key.
+constexpr std::size_t kFewestRowsOfKeys = 10;
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -54,7 +57,7 @@ class Learner {
     for (const Node& smooth : expanded_.smooths) learn_smooth(smooth);
     for (const GroupSyntax& group : expanded_.groups) learn_group(group);
     learn_response(spec().response, table_, rows(), options_.positive_class, notes());
-    leave_out_columns();
+    leave_out_columns(table_, rows(), spec(), notes());
     check_names_differ();
     encode_all();
     return std::move(out_);
@@ -219,6 +222,10 @@ class Learner {
       fail(node, fmt::format(
                      "'{}' has {} levels, too many for a coefficient each; use it as a group, as in (1 | {})",
                      argument.name, factor.levels.size(), quoted_name(argument.name)));
+    if (factor.levels.size() == rows().size() && rows().size() >= kFewestRowsOfKeys)
+      fail(node,
+           fmt::format("'{}' has another level in each of the {} rows, like a name or a key: leave it out",
+                       argument.name, rows().size()));
     for (std::size_t i = 1; node.kind == NodeKind::call && i < node.children.size(); ++i)
       factor.base = base_level(node, node.children[i], factor.levels);
     notes().push_back(fmt::format("factor '{}': {} levels, base {}", argument.name, factor.levels.size(),
@@ -318,7 +325,20 @@ class Learner {
       group.levels.push_back(level_name(columns, grouping.representatives[static_cast<std::size_t>(level)]));
     group.effects = code_terms(expand_effects(formula_, syntax));
     check_group(syntax, group);
+    check_groups_differ(syntax, group, grouping);
     spec().groups.push_back(std::move(group));
+  }
+
+  /// A factor that divides the rows as another one does, under another name: their effects cannot be told
+  /// apart.
+  void check_groups_differ(const GroupSyntax& syntax, const GroupSpec& group,
+                           const Grouping& grouping) const {
+    for (const GroupSpec& known : out_.spec.groups)
+      if (known.name != group.name && known.levels.size() == group.levels.size() &&
+          group_rows(find_columns(table_, known.columns), out_.rows.rows).group == grouping.group)
+        throw FormulaError(fmt::format("the groups '{}' and '{}' are the same rows: leave one of them out",
+                                       known.name, group.name),
+                           formula_.text, syntax.position);
   }
 
   void check_group(const GroupSyntax& syntax, const GroupSpec& group) {
@@ -343,57 +363,6 @@ class Learner {
             refuse(fmt::format("the group '{}' has the effect '{}' twice", group.name, name));
   }
 
-  /// Constant columns, which the intercept stands for, and duplicates.
-  void leave_out_columns() {
-    const ColumnLayout layout(spec().variables, spec().fixed);
-    const std::vector<std::string> names = all_names(spec().variables, spec().fixed);
-    const auto p = static_cast<std::size_t>(layout.all);
-    if (p == 0) return;
-    std::vector<double> lowest(p, std::numeric_limits<double>::infinity()), highest(p, -lowest.front());
-    table::ColumnHashes hashes;
-    for_each_design_block([&](const RowMatrix& block) {
-      hashes.add(block);
-      for (std::size_t j = 0; j < p; ++j) {
-        lowest[j] = std::min(lowest[j], block.col(static_cast<Index>(j)).minCoeff());
-        highest[j] = std::max(highest[j], block.col(static_cast<Index>(j)).maxCoeff());
-      }
-    });
-    std::set<Index> left_out;
-    for (std::size_t j = spec().fixed.intercept ? 1 : 0; j < p; ++j)
-      if (lowest[j] == highest[j] && (spec().fixed.intercept || lowest[j] == 0)) {
-        left_out.insert(static_cast<Index>(j));
-        spec().dropped.push_back({names[j], lowest[j] == 0 ? "zero in every row" : "constant"});
-      }
-    const auto equal = [&](Index a, Index b) { return equal_columns(a, b); };
-    for (const table::Duplicate& duplicate : hashes.duplicates(equal))
-      if (left_out.insert(duplicate.column).second)
-        spec().dropped.push_back(
-            {names[static_cast<std::size_t>(duplicate.column)],
-             fmt::format("equals '{}'", names[static_cast<std::size_t>(duplicate.same_as)])});
-    spec().fixed.left_out.assign(left_out.begin(), left_out.end());
-    for (const table::DroppedColumn& column : spec().dropped)
-      notes().push_back(
-          fmt::format("the column '{}' of the design was left out: {}", column.name, column.reason));
-  }
-
-  template <class Visit>
-  void for_each_design_block(Visit&& visit) {
-    const ColumnLayout layout(spec().variables, spec().fixed);
-    RowEncoder encoder(spec().variables, table_);
-    for_each_block(rows(), [&](std::span<const Index> some) {
-      encoder.load(some);
-      RowMatrix block = RowMatrix::Zero(static_cast<Index>(some.size()), layout.kept);
-      for (Index i = 0; i < block.rows(); ++i) encoder.fill(spec().fixed, layout, i, &block(i, 0));
-      visit(block);
-    });
-  }
-
-  bool equal_columns(Index a, Index b) {
-    bool equal = true;
-    for_each_design_block([&](const RowMatrix& block) { equal = equal && block.col(a) == block.col(b); });
-    return equal;
-  }
-
   void check_names_differ() {
     std::set<std::string> seen;
     for (const std::string& name : spec().names())
@@ -405,35 +374,13 @@ class Learner {
   void encode_all() {
     EncodedFormula& encoded = out_.rows;
     encoded.x = encode_design(spec(), table_, rows());
-    centre_design();
+    centre_design(options_, out_);
     encoded.offset = encode_offset(spec(), table_, rows());
     encoded.groups = encode_groups(spec(), table_, rows());
     encode_response(spec().response, table_, rows(), encoded);
     if (options_.weights.empty()) return;
     encoded.weights = table::weight_values(table_, *table_.find(options_.weights), rows());
     table::check_weights_not_all_zero(table_.source, options_.weights, encoded.weights.maxCoeff());
-  }
-
-  /// Without an intercept nothing is centred: that would change the model. Smooth terms have mean 0 already.
-  void centre_design() {
-    RowMatrix& x = out_.rows.x;
-    const auto n = static_cast<double>(x.rows());
-    const auto fixed = static_cast<Index>(spec().names().size());
-    const Index first = spec().fixed.intercept ? 1 : 0;
-    ColumnMoments& moments = out_.moments;
-    moments.mean = x.colwise().mean();
-    moments.sd = Vector::Zero(x.cols());
-    for (Index i = 0; i < x.rows(); ++i)
-      moments.sd.array() += (x.row(i).transpose() - moments.mean).array().square();
-    moments.sd = (moments.sd / std::max(1.0, n - 1)).cwiseSqrt();
-    spec().centre = Vector::Zero(x.cols());
-    spec().scale = Vector::Ones(x.cols());
-    if (options_.centre && first == 1)
-      spec().centre.segment(1, fixed - 1) = moments.mean.segment(1, fixed - 1);
-    for (Index j = first; j < fixed && options_.standardise; ++j)
-      if (moments.sd(j) > 0) spec().scale(j) = moments.sd(j);
-    for (Index i = 0; i < x.rows(); ++i)
-      x.row(i) = ((x.row(i) - spec().centre.transpose()).array() / spec().scale.transpose().array()).matrix();
   }
 
   const Table& table_;

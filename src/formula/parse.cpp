@@ -177,6 +177,13 @@ class Parser {
     return "an operator such as '+' is missing here";
   }
 
+  void check_operand_follows(const std::string& op) const {
+    const bool ends = token_.kind == TokenKind::end;
+    if ((op == "|" || op == "||") && (ends || is(")")))
+      fail(fmt::format("the group is missing after '{}', as in (1 {} school)", op, op));
+    if (is(")") || is(",") || is("~")) fail(fmt::format("there is nothing after '{}'", op));
+  }
+
   Node expression(int least) {
     if (++depth_ > kDeepest) fail("the formula is nested too deeply");
     Node left = operand();
@@ -188,6 +195,7 @@ class Parser {
       node.name = token_.text;
       node.position = token_.position;
       advance();
+      check_operand_follows(node.name);
       // ^ associates to the right, and a sign may follow it.
       node.children.push_back(std::move(left));
       node.children.push_back(expression(node.name == "^" ? kSignBinding : *strength + 1));
@@ -231,6 +239,10 @@ class Parser {
   Node parenthesised() {
     const std::size_t opened = token_.position;
     advance();
+    if (is(")")) fail("there is nothing between '(' and ')'");
+    if (is("|") || is("||"))
+      fail(fmt::format("there is no effect before '{}'; for an intercept write (1 {} school)", token_.text,
+                       token_.text));
     Node inner = expression(0);
     if (!is(")")) {
       if (token_.kind == TokenKind::end) throw FormulaError("this '(' is never closed", text_, opened);

@@ -75,50 +75,81 @@ void BlockSystem::find_pairs(BlockPattern& pattern) {
     }
 }
 
+namespace {
+
+/// What the effects of a term multiply in a row; null: an intercept.
+struct TermRows {
+  explicit TermRows(const GroupTerm& term)
+      : z(term.z.cols() > 0 ? term.z.data() : nullptr),
+        count(term.effect_count()),
+        group(term.group.data()) {}
+  const double* of(Index row) const { return z ? z + row * count : &one; }
+
+  const double* z;
+  Index count;
+  const std::int32_t* group;
+  double one = 1;
+};
+
+/// blocks[block_of_row] += w a b', for all rows.
+void add_blocks(const TermRows& a, const TermRows& b, const std::int32_t* block_of_row,
+                ConstVectorRef weights, Vector& blocks) {
+  if (!a.z && !b.z) {
+    for (Index i = 0; i < weights.size(); ++i) blocks(block_of_row[i]) += weights(i);
+    return;
+  }
+  for (Index i = 0; i < weights.size(); ++i) {
+    double* block = blocks.data() + block_of_row[i] * a.count * b.count;
+    const double *left = a.of(i), *right = b.of(i);
+    for (Index l = 0; l < b.count; ++l)
+      for (Index k = 0; k < a.count; ++k) *block++ += weights(i) * left[k] * right[l];
+  }
+}
+
+}  // namespace
+
 BlockSystem::Gram BlockSystem::gram(ConstVectorRef weights) const {
   Gram out;
   out.x = Matrix::Zero(coefficients_, coefficients_);
   for (std::size_t k = 0; k < terms(); ++k) {
-    const Index q = term(k).effect_count(), levels = term(k).level_count();
-    out.term.push_back(Vector::Zero(levels * q * q));
-    out.with_x.push_back(RowMatrix::Zero(levels * q, coefficients_));
-    for (Index i = 0; i < weights.size(); ++i) {
-      double* block = out.term[k].data() + term(k).group[static_cast<std::size_t>(i)] * q * q;
-      for (Index b = 0; b < q; ++b)
-        for (Index a = 0; a < q; ++a) *block++ += weights(i) * z(k, i, a) * z(k, i, b);
-    }
+    const TermRows effects(term(k));
+    out.term.push_back(Vector::Zero(term(k).level_count() * effects.count * effects.count));
+    out.with_x.push_back(RowMatrix::Zero(term(k).level_count() * effects.count, coefficients_));
+    add_blocks(effects, effects, effects.group, weights, out.term[k]);
   }
   for (const TermPair& pair : pairs_) {
-    const Index qa = term(pair.first).effect_count(), qb = term(pair.second).effect_count();
-    Vector& blocks = out.pair.emplace_back(Vector::Zero(pair.count * qa * qb));
-    for (Index i = 0; i < weights.size(); ++i) {
-      double* block = blocks.data() + pair.of_row[static_cast<std::size_t>(i)] * qa * qb;
-      for (Index b = 0; b < qb; ++b)
-        for (Index a = 0; a < qa; ++a) *block++ += weights(i) * z(pair.first, i, a) * z(pair.second, i, b);
-    }
+    const TermRows a(term(pair.first)), b(term(pair.second));
+    Vector& blocks = out.pair.emplace_back(Vector::Zero(pair.count * a.count * b.count));
+    add_blocks(a, b, pair.of_row.data(), weights, blocks);
   }
   if (coefficients_ == 0) return out;
   for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
     const RowMatrix weighted = weights.segment(first, rows.rows()).asDiagonal() * rows;
     out.x.noalias() += rows.transpose() * weighted;
-    for (std::size_t k = 0; k < terms(); ++k)
+    for (std::size_t k = 0; k < terms(); ++k) {
+      const TermRows effects(term(k));
       for (Index i = 0; i < rows.rows(); ++i) {
-        const Index q = term(k).effect_count(), row = first + i;
-        for (Index a = 0; a < q; ++a)
-          out.with_x[k].row(term(k).group[static_cast<std::size_t>(row)] * q + a) +=
-              z(k, row, a) * weighted.row(i);
+        const double* from = weighted.data() + i * coefficients_;
+        const double* z = effects.of(first + i);
+        double* to = out.with_x[k].data() + effects.group[first + i] * effects.count * coefficients_;
+        for (Index a = 0; a < effects.count; ++a)
+          for (Index j = 0; j < coefficients_; ++j) *to++ += z[a] * from[j];
       }
+    }
   });
   return out;
 }
 
 Vector BlockSystem::transposed_times(ConstVectorRef t) const {
   Vector out = Vector::Zero(size());
-  for (std::size_t k = 0; k < terms(); ++k)
+  for (std::size_t k = 0; k < terms(); ++k) {
+    const TermRows effects(term(k));
     for (Index i = 0; i < t.size(); ++i) {
-      const Index at = effect(k, term(k).group[static_cast<std::size_t>(i)]);
-      for (Index a = 0; a < term(k).effect_count(); ++a) out(at + a) += z(k, i, a) * t(i);
+      double* to = out.data() + effect(k, effects.group[i]);
+      const double* z = effects.of(i);
+      for (Index a = 0; a < effects.count; ++a) to[a] += z[a] * t(i);
     }
+  }
   if (coefficients_ > 0)
     for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
       out.segment(coefficient(), coefficients_).noalias() += rows.transpose() * t.segment(first, rows.rows());
@@ -132,11 +163,14 @@ Vector BlockSystem::times(ConstVectorRef b) const {
     for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
       out.segment(first, rows.rows()).noalias() = rows * b.segment(coefficient(), coefficients_);
     });
-  for (std::size_t k = 0; k < terms(); ++k)
+  for (std::size_t k = 0; k < terms(); ++k) {
+    const TermRows effects(term(k));
     for (Index i = 0; i < out.size(); ++i) {
-      const Index at = effect(k, term(k).group[static_cast<std::size_t>(i)]);
-      for (Index a = 0; a < term(k).effect_count(); ++a) out(i) += z(k, i, a) * b(at + a);
+      const double* from = b.data() + effect(k, effects.group[i]);
+      const double* z = effects.of(i);
+      for (Index a = 0; a < effects.count; ++a) out(i) += z[a] * from[a];
     }
+  }
   return out;
 }
 
@@ -197,6 +231,10 @@ void BlockSystem::assemble(const Gram& gram, const Scales& scales, AlignedNumber
 void BlockSystem::scale(const Scales& scales, VectorRef b) const {
   for (std::size_t k = 0; k < terms(); ++k)
     for (Index g = 0; g < term(k).level_count(); ++g) {
+      if (scales.term[k].rows() == 1) {
+        b(effect(k, g)) *= scales.term[k](0, 0);
+        continue;
+      }
       auto part = b.segment(effect(k, g), scales.term[k].rows());
       part = (scales.term[k].triangularView<Eigen::Lower>() * part).eval();
     }
@@ -206,6 +244,10 @@ void BlockSystem::scale(const Scales& scales, VectorRef b) const {
 void BlockSystem::scale_transposed(const Scales& scales, VectorRef b) const {
   for (std::size_t k = 0; k < terms(); ++k)
     for (Index g = 0; g < term(k).level_count(); ++g) {
+      if (scales.term[k].rows() == 1) {
+        b(effect(k, g)) *= scales.term[k](0, 0);
+        continue;
+      }
       auto part = b.segment(effect(k, g), scales.term[k].rows());
       part = (scales.term[k].triangularView<Eigen::Lower>().transpose() * part).eval();
     }
@@ -220,15 +262,20 @@ Vector BlockSystem::row_forms(const Scales& scales, const AlignedNumbers& invers
                               coefficients_, Eigen::OuterStride<>(cholesky_->diagonal(blocks_ - 1).stride)))
                         : Matrix(0, 0);
   std::vector<Vector> f(terms());
+  const auto dot = [&](const double* a, const double* b) {
+    double sum = 0;
+    for (Index j = 0; j < coefficients_; ++j) sum += a[j] * b[j];
+    return sum;
+  };
   for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
     const RowMatrix x = rows * scales.coefficient.asDiagonal();
     const RowMatrix xc = x * corner;
     for (Index i = 0; i < rows.rows(); ++i) {
       const Index row = first + i;
-      double sum = x.row(i).dot(xc.row(i));
+      double sum = dot(x.data() + i * coefficients_, xc.data() + i * coefficients_);
       for (std::size_t k = 0; k < terms(); ++k) {
         const Index q = term(k).effect_count(), g = term(k).group[static_cast<std::size_t>(row)];
-        f[k] = Vector::Zero(q);
+        f[k].setZero(q);
         for (Index a = 0; a < q; ++a)
           for (Index b = a; b < q; ++b) f[k](a) += scales.term[k](b, a) * z(k, row, b);
         const BlockPlace& own = cholesky_->diagonal(first_block_[k] + g);
@@ -237,8 +284,7 @@ Vector BlockSystem::row_forms(const Scales& scales, const AlignedNumbers& invers
         if (coefficients_ == 0) continue;
         const BlockPlace& with_x = cholesky_->below(below_x_ + first_block_[k] + g);
         for (Index a = 0; a < q; ++a)
-          sum += 2 * f[k](a) *
-                 x.row(i).dot(Eigen::Map<const Vector>(inverse.data() + entry(with_x, 0, a), coefficients_));
+          sum += 2 * f[k](a) * dot(x.data() + i * coefficients_, inverse.data() + entry(with_x, 0, a));
       }
       for (const TermPair& pair : pairs_) {
         const BlockPlace& place = cholesky_->below(pair.below + pair.of_row[static_cast<std::size_t>(row)]);

@@ -40,14 +40,18 @@ class GroupIntegral {
                            IntegralSums& sums) const = 0;
   /// The same without derivatives.
   virtual double log_integral(const GroupChunk& chunk, const HyperValues& at, const double* eta) const = 0;
-  /// Draws `first`, `first` + 1, ... of the chunk's effects given the data, by resampling proposals from a
-  /// Gaussian at each mode.
+  /// Draws `first`, `first` + 1, ... of the chunk's effects given the data.
   virtual void draw(const GroupChunk& chunk, const HyperValues& at, const double* eta, std::uint64_t seed,
                     std::uint32_t first, const std::vector<EffectColumns>& out) const = 0;
 };
 
 /// With more effects of a group the points of a product rule are too many.
 inline constexpr Index kMostQuadratureEffects = 6;
+/// As much as that, without memory from the heap: in whole vectors of a processor.
+inline constexpr int kSmall = 8;
+using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kSmall, 1>;
+using SmallMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kSmall, kSmall>;
+
 /// A single grouping factor with at most so many effects. With several linear predictors there is a term for
 /// each, all with the same groups.
 std::unique_ptr<const GroupIntegral> integrate_one_factor(Problem problem);
@@ -57,9 +61,8 @@ std::unique_ptr<const GroupIntegral> integrate_nested(Problem problem);
 /// The terms from the outermost factor to the innermost; empty if their groups are not nested.
 std::vector<std::size_t> nesting(const std::vector<GroupTerm>& terms);
 
-/// Standard normal numbers of a seed, a draw and a group.
-void group_noise(std::uint64_t seed, std::uint32_t draw, Index group, MatrixRef out);
-/// A place drawn with probabilities proportional to exp(log_weights), from a normal number.
-Index pick(ConstVectorRef log_weights, double normal);
+/// Standard normal numbers `range` of those of a seed, a draw, a level of groups and a round of proposals.
+void proposal_noise(std::uint64_t seed, std::uint32_t draw, std::size_t level, int round, Range range,
+                    double* out);
 
 }  // namespace magva::mixed

@@ -19,7 +19,9 @@ namespace magva::mixed {
 namespace {
 
 constexpr int kMostInnerSteps = 60;
-constexpr double kInnerTolerance = 1e-9;  // of the squared Newton step
+/// Of the squared Newton step at the mode: for gradients, whose differences count, and for values.
+constexpr double kGradientTolerance = 1e-12;
+constexpr double kValueTolerance = 1e-8;
 
 class Laplace final : public MixedModel, private Model {
  public:
@@ -38,7 +40,10 @@ class Laplace final : public MixedModel, private Model {
     first_mode_ = Vector::Zero(system_.size());
     Inner inner;
     MemoryPool::Lease memory(pool_);
-    if (find_mode(start(), inner, *memory)) first_mode_ = inner.v;
+    if (!find_mode(start(), kGradientTolerance, inner, *memory)) return;
+    first_mode_ = inner.v;
+    first_scales_ = inner.scales;
+    first_information_ = system_.gram(inner.weight).term;
   }
 
   const Model& model() const override { return *this; }
@@ -108,7 +113,8 @@ class Laplace final : public MixedModel, private Model {
   BlockSystem::Scales scales_at(ConstVectorRef theta) const;
   double objective(const Vector& v, Inner& inner) const;
   /// The mode and the factor of A there; false if there is none.
-  bool find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory) const;
+  bool find_mode(ConstVectorRef theta, double tolerance, Inner& inner, SystemMemory& memory) const;
+  Vector mode_guess(const BlockSystem::Scales& scales) const;
   double log_density_at(ConstVectorRef theta, SystemMemory& memory) const;
   /// h_i of all rows, and how far the mean of v is from its mode, to first order (a of the comment above).
   struct MeanShift {
@@ -131,7 +137,9 @@ class Laplace final : public MixedModel, private Model {
   BlockSystem system_;
   double constant_;
   Vector base_;        // linear predictor at v = 0
-  Vector first_mode_;  // where searches begin
+  Vector first_mode_;  // where searches begin, the scales there, and the information about each effect
+  BlockSystem::Scales first_scales_;
+  std::vector<Vector> first_information_;
   mutable MemoryPool pool_;
 };
 
@@ -155,11 +163,26 @@ double Laplace::objective(const Vector& v, Inner& inner) const {
   return sum;
 }
 
-bool Laplace::find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory) const {
+// A single effect with the information w of its group's rows has its mode at v proportional to s / (1 + s^2
+// w), roughly.
+Vector Laplace::mode_guess(const BlockSystem::Scales& scales) const {
+  Vector v = first_mode_;
+  for (std::size_t k = 0; k < first_information_.size(); ++k) {
+    if (scales.term[k].rows() > 1) continue;
+    const double s = scales.term[k](0, 0), before = first_scales_.term[k](0, 0);
+    for (Index g = 0; g < first_information_[k].size(); ++g) {
+      const double w = first_information_[k](g);
+      v(system_.effect(k, g)) *= s / before * (1 + before * before * w) / (1 + s * s * w);
+    }
+  }
+  return v;
+}
+
+bool Laplace::find_mode(ConstVectorRef theta, double tolerance, Inner& inner, SystemMemory& memory) const {
   inner.scales = scales_at(theta);
   inner.own = hyper_.own_values(theta.data());
   for (Vector* values : {&inner.weight, &inner.slopes, &inner.curvatures}) values->resize(problem_.rows());
-  inner.v = first_mode_;
+  inner.v = mode_guess(inner.scales);
   Vector next = inner.v, step = Vector::Zero(next.size());
   inner.value = -std::numeric_limits<double>::infinity();
   for (int k = 0; k < kMostInnerSteps; ++k) {
@@ -184,7 +207,7 @@ bool Laplace::find_mode(ConstVectorRef theta, Inner& inner, SystemMemory& memory
     const double length = step.squaredNorm();
     system_.cholesky().solve_upper(memory.factor, step);
     inner.log_determinant = system_.cholesky().log_determinant(memory.factor);
-    if (length < kInnerTolerance) {
+    if (length < tolerance) {
       inner.rows.resize(static_cast<std::size_t>(problem_.rows()));
       problem_.family->derivatives(problem_.response(), inner.eta.data(), inner.own.data(),
                                    inner.rows.data());
@@ -228,7 +251,8 @@ double Laplace::second_order(const Inner& inner, SystemMemory& memory) const {
 
 double Laplace::log_density_at(ConstVectorRef theta, SystemMemory& memory) const {
   Inner inner;
-  if (!theta.allFinite() || !find_mode(theta, inner, memory)) return std::numeric_limits<double>::quiet_NaN();
+  if (!theta.allFinite() || !find_mode(theta, kValueTolerance, inner, memory))
+    return std::numeric_limits<double>::quiet_NaN();
   Vector unused(theta.size());
   return constant_ + log_prior(theta, unused.data()) + inner.value - .5 * inner.log_determinant +
          second_order(inner, memory);
@@ -270,7 +294,8 @@ void Laplace::add_own_gradient(ConstVectorRef theta, const Inner& inner, const M
 
 double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const {
   Inner inner;
-  if (!theta.allFinite() || !find_mode(theta, inner, memory)) return std::numeric_limits<double>::quiet_NaN();
+  if (!theta.allFinite() || !find_mode(theta, kGradientTolerance, inner, memory))
+    return std::numeric_limits<double>::quiet_NaN();
   gradient.setZero();
   const double value =
       constant_ + log_prior(theta, gradient.data()) + inner.value - .5 * inner.log_determinant;
@@ -299,7 +324,7 @@ double Laplace::evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemo
 MixedDraws Laplace::draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const {
   const auto given_theta = [&](ConstVectorRef at, SystemMemory& memory, ConditionalEffects& out) {
     Inner inner;
-    if (!find_mode(at, inner, memory)) return false;
+    if (!find_mode(at, kValueTolerance, inner, memory)) return false;
     inner.v += mean_shift(inner, memory).shift;
     out = {std::move(inner.scales), std::move(inner.v), 1};
     return true;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <variant>
 
 #include "models/design_moments.hpp"
 #include "models/regression_scratch.hpp"
@@ -11,26 +13,26 @@ namespace magva::detail {
 namespace {
 
 constexpr Index kGramRows = 128;                     // of a block whose Gram matrix is added
-constexpr Index kMostGramNumbers = Index{1} << 24U;  // of all lanes' Gram matrices
+constexpr Index kMostGramNumbers = Index{1} << 24U;  // of all chunks' Gram matrices
 
-/// Lanes of rows, by the size of the design alone; the numbers of one lane are one column.
+/// Chunks of rows, by the size of the design alone; the numbers of one chunk are one column.
 struct ExpectedScratch final : Scratch {
   explicit ExpectedScratch(Index most_columns) : columns(most_columns) {}
 
-  void prepare(Index lane_total, Index block_rows, Index packed_size, Index coefficients) {
-    lanes = lane_total;
-    predictors.resize(apart(block_rows * columns), lanes);
-    derivatives.resize(apart(block_rows * columns), lanes);
-    variance.resize(apart(block_rows), lanes);
-    curvature.resize(apart(block_rows), lanes);
+  void prepare(Index chunk_total, Index block_rows, Index packed_size, Index coefficients) {
+    chunks = chunk_total;
+    predictors.resize(apart(block_rows * columns), chunks);
+    derivatives.resize(apart(block_rows * columns), chunks);
+    variance.resize(apart(block_rows), chunks);
+    curvature.resize(apart(block_rows), chunks);
     packed.resize(packed_size);
-    products.setZero(apart(packed_size), lanes);
-    squares.setZero(apart(coefficients), lanes);
-    sums.assign(static_cast<std::size_t>(lanes), {});
+    products.setZero(apart(packed_size), chunks);
+    squares.setZero(apart(coefficients), chunks);
+    sums.assign(static_cast<std::size_t>(chunks), {});
   }
 
   Index columns;  // of products with the design: mean, covariance with the nuisance, factors
-  Index lanes = 1;
+  Index chunks = 1;
   Matrix predictors, derivatives, variance, curvature;
   Vector packed;
   Matrix products, squares;
@@ -38,7 +40,7 @@ struct ExpectedScratch final : Scratch {
   std::vector<Matrix> gram;
 };
 
-Index gram_lanes(const Design& design) {
+Index gram_chunks(const Design& design) {
   const auto square = static_cast<double>(design.cols()) * static_cast<double>(design.cols());
   const double most = std::max(1., static_cast<double>(kMostGramNumbers) / square);
   return std::min<Index>(chunk_count(static_cast<double>(design.entries()), design.cols()),
@@ -71,28 +73,28 @@ class Pass {
     for (Index k = 0; k < factors; ++k) put(q_.factors.col(k).head(coefficients_), leading() + k);
   }
 
-  /// add_variance(rows, lane): the variances' part that the factors' products do not give; finish(rows,
-  /// lane): what is made of the curvatures.
+  /// add_variance(rows, chunk): the variances' part that the factors' products do not give; finish(rows,
+  /// chunk): what is made of the curvatures.
   template <class AddVariance, class Finish>
   void run(Workers& workers, Index step, AddVariance&& add_variance, Finish&& finish) {
-    const auto lane_work = [&](Index lane) {
-      const Range eights = piece(padded(rows()) / kPadding, scratch_.lanes, lane);
+    const auto chunk_work = [&](Index chunk) {
+      const Range eights = piece(padded(rows()) / kPadding, scratch_.chunks, chunk);
       const Index end = std::min(eights.end * kPadding, rows());
       for (Index row = eights.begin * kPadding; row < end; row += step) {
         const RowSpan span{row, std::min(step, end - row)};
-        double* variance = scratch_.variance.col(lane).data();
-        predict(span, step, lane);
+        double* variance = scratch_.variance.col(chunk).data();
+        predict(span, step, chunk);
         add_variance(span, variance);
-        differentiate(span, step, lane);
-        finish(span, lane);
+        differentiate(span, step, chunk);
+        finish(span, chunk);
       }
     };
-    workers.run(scratch_.lanes, lane_work);
-    for (Index lane = 1; lane < scratch_.lanes; ++lane) {
-      scratch_.products.col(0) += scratch_.products.col(lane);
-      scratch_.squares.col(0) += scratch_.squares.col(lane);
+    workers.run(scratch_.chunks, chunk_work);
+    for (Index chunk = 1; chunk < scratch_.chunks; ++chunk) {
+      scratch_.products.col(0) += scratch_.products.col(chunk);
+      scratch_.squares.col(0) += scratch_.squares.col(chunk);
       NuisanceSums& total = scratch_.sums.front();
-      const NuisanceSums& part = scratch_.sums[static_cast<std::size_t>(lane)];
+      const NuisanceSums& part = scratch_.sums[static_cast<std::size_t>(chunk)];
       total = {total.value + part.value, total.slope + part.slope, total.curvature + part.curvature};
     }
   }
@@ -123,9 +125,9 @@ class Pass {
 
  private:
   /// Means, covariances with the nuisance coordinate, and the factors' part of the variances.
-  void predict(RowSpan span, Index step, Index lane) {
-    double* predictors = scratch_.predictors.col(lane).data();
-    double* variance = scratch_.variance.col(lane).data();
+  void predict(RowSpan span, Index step, Index chunk) {
+    double* predictors = scratch_.predictors.col(chunk).data();
+    double* variance = scratch_.variance.col(chunk).data();
     const Index filled = padded(span.count);
     parts_.kernel->multiply({nullptr, span.first, span.count}, scratch_.packed.data(), columns_, predictors,
                             step);
@@ -141,15 +143,15 @@ class Pass {
   }
 
   /// Turns the block's predictors into derivatives, and adds their products with the rows.
-  void differentiate(RowSpan span, Index step, Index lane) {
-    const double* predictors = scratch_.predictors.col(lane).data();
-    double* derivatives = scratch_.derivatives.col(lane).data();
-    double* curvature = scratch_.curvature.col(lane).data();
+  void differentiate(RowSpan span, Index step, Index chunk) {
+    const double* predictors = scratch_.predictors.col(chunk).data();
+    double* derivatives = scratch_.derivatives.col(chunk).data();
+    double* curvature = scratch_.curvature.col(chunk).data();
     const Index filled = padded(span.count);
     const PredictorBlock block{parts_.response->data() + span.first,
                                parts_.weight->data() + span.first,
                                predictors,
-                               scratch_.variance.col(lane).data(),
+                               scratch_.variance.col(chunk).data(),
                                parts_.has_nuisance ? predictors + step : nullptr,
                                filled,
                                parts_.status ? parts_.status->data() + span.first : nullptr};
@@ -159,8 +161,8 @@ class Pass {
       for (Index i = 0; i < span.count; ++i)
         derivatives[s * step + i] = curvature[i] * predictors[s * step + i];
     parts_.kernel->accumulate({nullptr, span.first, span.count}, derivatives, step, columns_,
-                              scratch_.products.col(lane).data());
-    NuisanceSums& total = scratch_.sums[static_cast<std::size_t>(lane)];
+                              scratch_.products.col(chunk).data());
+    NuisanceSums& total = scratch_.sums[static_cast<std::size_t>(chunk)];
     total = {total.value + sums.value, total.slope + sums.slope, total.curvature + sums.curvature};
   }
 
@@ -182,7 +184,36 @@ void add_entries(const SymmetricEntries& entries, const GaussianView& q, Curvatu
   }
 }
 
+/// Every stride-th row, read where it lies; nothing if rows do not lie evenly.
+template <class Scalar>
+std::optional<Design> every_row(const DenseRows<Scalar>& x, Index stride) {
+  return Design::view(DenseRows<Scalar>{x.data, x.rows / stride, x.cols, x.stride * stride}, nullptr);
+}
+std::optional<Design> every_row(const SparseRows& /*x*/, Index /*stride*/) { return std::nullopt; }
+
+std::shared_ptr<const Vector> every_value(const std::shared_ptr<const Vector>& values, Index count,
+                                          Index stride, double factor) {
+  if (!values) return nullptr;
+  Vector out = Vector::Zero(padded(count));
+  for (Index i = 0; i < count; ++i) out(i) = factor * (*values)(i * stride);
+  return std::make_shared<const Vector>(std::move(out));
+}
+
 }  // namespace
+
+std::unique_ptr<const ExpectedLogDensity> ExpectedRegression::thinned(Index stride) const {
+  const auto design =
+      std::visit([&](const auto& x) { return every_row(x, stride); }, parts_.kernel->design().storage());
+  if (!design || design->rows() == 0) return nullptr;
+  RegressionParts some = parts_;
+  const Index n = design->rows();
+  some.kernel = make_kernel(*design);
+  some.response = every_value(parts_.response, n, stride, 1);
+  some.weight = every_value(parts_.weight, n, stride, static_cast<double>(stride));
+  some.offset = every_value(parts_.offset, n, stride, 1);
+  some.status = every_value(parts_.status, n, stride, 1);
+  return std::make_unique<ExpectedRegression>(std::move(some));
+}
 
 std::unique_ptr<Scratch> ExpectedRegression::make_scratch(Index factors) const {
   return std::make_unique<ExpectedScratch>(factors + 2);
@@ -206,9 +237,9 @@ double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Cur
       [&](RowSpan span, double* variance) {
         if (square.size() > 0) add_squares(design, span, square.data(), variance);
       },
-      [&](RowSpan span, Index lane) {
-        add_weighted_squares(design, span, scratch.curvature.col(lane).data(),
-                             scratch.squares.col(lane).data());
+      [&](RowSpan span, Index chunk) {
+        add_weighted_squares(design, span, scratch.curvature.col(chunk).data(),
+                             scratch.squares.col(chunk).data());
       });
   curvature.times_factors.setZero(dimension(), factors);
   curvature.diagonal.setZero(dimension());
@@ -233,8 +264,8 @@ double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Mat
   const RowMatrix root = dense ? RowMatrix(q.factors.topRows(coefficients)) : RowMatrix();
   Pass pass(parts_, q, scratch);
   const Index step = std::max(kGramRows, kernel.block_rows());
-  scratch.prepare(gram_lanes(design), step, kernel.packed_size(pass.leading() + factors), coefficients);
-  scratch.gram.assign(static_cast<std::size_t>(scratch.lanes), Matrix::Zero(coefficients, coefficients));
+  scratch.prepare(gram_chunks(design), step, kernel.packed_size(pass.leading() + factors), coefficients);
+  scratch.gram.assign(static_cast<std::size_t>(scratch.chunks), Matrix::Zero(coefficients, coefficients));
   pass.pack(factors);
   pass.run(
       evaluation.workers, step,
@@ -242,9 +273,9 @@ double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Mat
         if (!dense) return add_squares(design, span, square.data(), variance);
         if (root.cols() > 0) add_variances(design, span, root, variance);
       },
-      [&](RowSpan span, Index lane) {
-        add_gram(design, span, scratch.curvature.col(lane).data(),
-                 scratch.gram[static_cast<std::size_t>(lane)]);
+      [&](RowSpan span, Index chunk) {
+        add_gram(design, span, scratch.curvature.col(chunk).data(),
+                 scratch.gram[static_cast<std::size_t>(chunk)]);
       });
   curvature.setZero(dimension(), dimension());
   for (const Matrix& gram : scratch.gram) curvature.topLeftCorner(coefficients, coefficients) += gram;

@@ -41,6 +41,7 @@ class ExpectedRegression final : public ExpectedLogDensity {
                 Evaluation& evaluation) const override;
   double expect(const GaussianView& q, VectorRef gradient, Matrix& curvature,
                 Evaluation& evaluation) const override;
+  std::unique_ptr<const ExpectedLogDensity> thinned(Index stride) const override;
   std::optional<PredictorTerms> predictor_terms(const GaussianView& q) const override;
   std::optional<ReducedDensity> reduced() const override;
 

@@ -7,6 +7,7 @@
 #include "magva/error.hpp"
 #include "magva/posterior.hpp"
 #include "posterior/normal_quantile.hpp"
+#include "sparse/factored_precision.hpp"
 
 namespace magva {
 
@@ -40,11 +41,14 @@ const char* to_string(GaussianKind kind) {
       return "low-rank";
     case GaussianKind::kFullRank:
       return "full-rank";
+    case GaussianKind::kSparsePrecision:
+      return "sparse-precision";
   }
   return "unknown";
 }
 
 GaussianKind Gaussian::kind() const {
+  if (is_sparse()) return GaussianKind::kSparsePrecision;
   if (dense_) return GaussianKind::kFullRank;
   return rank() == 0 ? GaussianKind::kMeanField : GaussianKind::kLowRank;
 }
@@ -92,7 +96,21 @@ Gaussian Gaussian::spiked(Vector mean, Vector scale, const Matrix& directions, V
   return out;
 }
 
+Gaussian Gaussian::sparse(Vector mean, std::shared_ptr<const FactoredPrecision> precision) {
+  if (!precision || precision->dimension() != mean.size())
+    throw UsageError("a Gaussian with a sparse precision needs one of its mean's size");
+  Gaussian out;
+  out.mean_ = std::move(mean);
+  out.precision_ = std::move(precision);
+  out.factorise();
+  return out;
+}
+
 void Gaussian::factorise() {
+  if (is_sparse()) {
+    log_det_ = precision_->log_determinant();
+    return;
+  }
   if (is_spiked()) {
     log_det_ = 2 * residual_.array().log().sum() + weights_.array().log1p().sum();
     return;
@@ -124,6 +142,7 @@ Matrix Gaussian::spike(ConstMatrixRef v, const Vector& change) const {
 }
 
 Vector Gaussian::sd() const {
+  if (is_sparse()) return precision_->variances().cwiseSqrt();
   Vector variance =
       is_spiked() ? Vector(factors_.cwiseAbs2() * weights_) : Vector(factors_.rowwise().squaredNorm());
   if (!dense_) variance += residual_.cwiseAbs2();
@@ -132,6 +151,7 @@ Vector Gaussian::sd() const {
 
 Vector Gaussian::covariance_row(Index i) const {
   if (i < 0 || i >= dimension()) throw UsageError("there is no such parameter");
+  if (is_sparse()) return precision_->solve(Vector::Unit(dimension(), i)).col(0);
   Vector own = factors_.row(i);
   if (is_spiked()) own = own.cwiseProduct(weights_);
   Vector row = factors_ * own;
@@ -140,6 +160,7 @@ Vector Gaussian::covariance_row(Index i) const {
 }
 
 double Gaussian::covariance(Index i, Index j) const {
+  if (is_sparse()) return i == j ? precision_->variances()(i) : covariance_row(i)(j);
   const double shared = is_spiked()
                             ? (factors_.row(i).array() * factors_.row(j).array()).matrix().dot(weights_)
                             : factors_.row(i).dot(factors_.row(j));
@@ -153,13 +174,17 @@ double Gaussian::correlation(Index i, Index j) const {
 double Gaussian::log_determinant() const { return log_det_; }
 
 Vector Gaussian::factor_shares() const {
-  if (rank() == 0) return {};
+  if (factors_.cols() == 0) return {};
   return factors_.colwise().squaredNorm().transpose() / sd().squaredNorm();
 }
 
-Index Gaussian::noise_size() const { return dense_ || is_spiked() ? dimension() : rank() + dimension(); }
+Index Gaussian::noise_size() const {
+  if (is_sparse()) return precision_->noise_size();
+  return dense_ || is_spiked() ? dimension() : rank() + dimension();
+}
 
 Matrix Gaussian::deviations(ConstMatrixRef noise) const {
+  if (is_sparse()) return precision_->root_times(noise);
   if (is_spiked()) return residual_.asDiagonal() * spike(noise, (1 + weights_.array()).sqrt() - 1);
   Matrix out(dimension(), noise.cols());
   if (dense_) {
@@ -193,6 +218,7 @@ Matrix Gaussian::quantiles(ConstVectorRef probabilities) const {
 }
 
 Matrix Gaussian::times(ConstMatrixRef v) const {
+  if (is_sparse()) return precision_->solve(v);
   if (is_spiked()) return residual_.asDiagonal() * spike(residual_.asDiagonal() * v, weights_);
   Matrix out = factors_ * (factors_.transpose() * v);
   if (!dense_) out += residual_.cwiseAbs2().asDiagonal() * v;
@@ -200,6 +226,7 @@ Matrix Gaussian::times(ConstMatrixRef v) const {
 }
 
 Matrix Gaussian::solve(ConstMatrixRef v) const {
+  if (is_sparse()) return precision_->times(v);
   if (is_spiked()) {
     const Vector change = -weights_.array() / (1 + weights_.array());
     return residual_.cwiseInverse().asDiagonal() * spike(residual_.cwiseInverse().asDiagonal() * v, change);
@@ -216,6 +243,7 @@ Matrix Gaussian::solve(ConstMatrixRef v) const {
 }
 
 Vector Gaussian::precision_diagonal() const {
+  if (is_sparse()) return precision_->diagonal();
   if (dense_) {
     const Matrix inverse =
         factors_.triangularView<Eigen::Lower>().solve(Matrix::Identity(dimension(), dimension()));
@@ -263,6 +291,7 @@ Gaussian Gaussian::without_correction() const {
 
 Gaussian Gaussian::transformed(ConstVectorRef centre, ConstVectorRef scale) const {
   Vector mean = centre + scale.cwiseProduct(mean_);
+  if (is_sparse()) return sparse(std::move(mean), precision_->scaled(scale));
   if (is_spiked())
     return spiked(std::move(mean), scale.cwiseProduct(residual_),
                   residual_.cwiseInverse().asDiagonal() * factors_, weights_);
@@ -272,22 +301,52 @@ Gaussian Gaussian::transformed(ConstVectorRef centre, ConstVectorRef scale) cons
   return corrected_ ? out.with_correction(corrected_->transformed(centre, scale)) : out;
 }
 
-double kl_divergence(const Gaussian& a, const Gaussian& b) {
-  if (a.dimension() != b.dimension()) throw UsageError("the two posteriors have different dimensions");
-  const Vector difference = b.mean() - a.mean();
+namespace {
+
+/// Columns of the identity that are multiplied together.
+constexpr Index kTraceColumns = 64;
+
+/// tr(B^-1 A) for the covariance A of a sparse precision: from A's entries where B^-1 has its own if the two
+/// have one pattern, else column by column.
+double trace_of_sparse(const Gaussian& a, const Gaussian& b) {
+  if (b.is_sparse() && b.precision()->has_pattern_of(*a.precision()))
+    return b.precision()->trace_with_inverse_of(*a.precision());
+  const Index m = a.dimension();
+  double trace = 0;
+  for (Index first = 0; first < m; first += kTraceColumns) {
+    const Index count = std::min(kTraceColumns, m - first);
+    Matrix unit = Matrix::Zero(m, count);
+    for (Index j = 0; j < count; ++j) unit(first + j, j) = 1;
+    trace += b.solve(a.times(unit)).middleRows(first, count).trace();
+  }
+  return trace;
+}
+
+/// tr(B^-1 A) for the two covariances.
+double trace_of_product(const Gaussian& a, const Gaussian& b) {
+  if (a.is_sparse()) return trace_of_sparse(a, b);
   double trace = 0;
   if (a.rank() > 0) {
     const Vector forms = a.factors().cwiseProduct(b.solve(a.factors())).colwise().sum();
     trace += a.is_spiked() ? forms.dot(a.weights()) : forms.sum();
   }
   if (!a.is_dense()) trace += a.residual_sd().cwiseAbs2().dot(b.precision_diagonal());
+  return trace;
+}
+
+}  // namespace
+
+double kl_divergence(const Gaussian& a, const Gaussian& b) {
+  if (a.dimension() != b.dimension()) throw UsageError("the two posteriors have different dimensions");
+  const Vector difference = b.mean() - a.mean();
+  const double trace = trace_of_product(a, b);
   return .5 * (trace + difference.dot(b.solve(difference).col(0)) - static_cast<double>(a.dimension()) +
                b.log_determinant() - a.log_determinant());
 }
 
 Vector subspace_angles(const Gaussian& a, const Gaussian& b) {
   if (a.dimension() != b.dimension()) throw UsageError("the two posteriors have different dimensions");
-  const Index p = std::min(a.rank(), b.rank());
+  const Index p = std::min(a.factors().cols(), b.factors().cols());
   if (p == 0) return {};
   const auto basis = [](const Matrix& w) {
     return Matrix(w.householderQr().householderQ() * Matrix::Identity(w.rows(), w.cols()));

@@ -2,6 +2,7 @@
 
 #include "magva/error.hpp"
 #include "shape/shaped_gaussian.hpp"
+#include "sparse/factored_precision.hpp"
 
 namespace magva {
 
@@ -11,10 +12,8 @@ namespace {
 constexpr std::int64_t kHasCorrection = 1;
 constexpr std::int64_t kHasShape = 2;
 
-/// Of a covariance.
-constexpr std::int64_t kLowRankForm = 0;
-constexpr std::int64_t kDenseForm = 1;
-constexpr std::int64_t kSpikedForm = 2;
+/// What a Gaussian begins with: the form of its covariance.
+enum class SavedForm : std::int64_t { kLowRank, kDense, kSpiked, kSparse };
 
 /// Whether W'D^-2 W is the identity, and the weights leave a covariance.
 bool sound_spikes(const Gaussian& gaussian) {
@@ -33,7 +32,15 @@ const ShapedGaussian& shaped_part(const Gaussian& gaussian) {
 }  // namespace
 
 void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
-  out.integer(gaussian.dense_ ? kDenseForm : gaussian.is_spiked() ? kSpikedForm : kLowRankForm);
+  if (gaussian.is_sparse()) {
+    out.integer(static_cast<std::int64_t>(SavedForm::kSparse));
+    out.matrix(gaussian.mean_);
+    gaussian.precision_->write(out);
+    return;
+  }
+  out.integer(static_cast<std::int64_t>(gaussian.dense_        ? SavedForm::kDense
+                                        : gaussian.is_spiked() ? SavedForm::kSpiked
+                                                               : SavedForm::kLowRank));
   out.matrix(gaussian.mean_);
   out.matrix(gaussian.factors_);
   out.matrix(gaussian.residual_);
@@ -42,19 +49,25 @@ void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian) {
 
 Gaussian read_gaussian(io::ChecksummedReader& in) {
   Gaussian gaussian;  // as saved, to the bit: it is in canonical form already
-  const std::int64_t form = in.integer();
-  if (form < kLowRankForm || form > kSpikedForm)
+  const auto form = static_cast<SavedForm>(in.integer());
+  if (form < SavedForm::kLowRank || form > SavedForm::kSparse)
     in.fail("its covariance has a form that this program does not know");
-  gaussian.dense_ = form == kDenseForm;
   gaussian.mean_ = in.matrix().reshaped();
+  if (form == SavedForm::kSparse) {
+    auto precision = FactoredPrecision::read(in);
+    if (precision->dimension() != gaussian.mean_.size()) in.fail("its parts do not fit each other");
+    return Gaussian::sparse(std::move(gaussian.mean_), std::move(precision));
+  }
+  gaussian.dense_ = form == SavedForm::kDense;
   gaussian.factors_ = in.matrix();
   gaussian.residual_ = in.matrix().reshaped();
-  if (form == kSpikedForm) gaussian.weights_ = in.matrix().reshaped();
+  if (form == SavedForm::kSpiked) gaussian.weights_ = in.matrix().reshaped();
   const Index m = gaussian.mean_.size();
   const Index rank = gaussian.factors_.cols();
   const bool fits = m > 0 && gaussian.factors_.rows() == m &&
                     (gaussian.dense_ ? rank == m : rank <= m && gaussian.residual_.size() == m);
-  if (!fits || (form == kSpikedForm && !sound_spikes(gaussian))) in.fail("its parts do not fit each other");
+  if (!fits || (form == SavedForm::kSpiked && !sound_spikes(gaussian)))
+    in.fail("its parts do not fit each other");
   gaussian.factorise();
   return gaussian;
 }

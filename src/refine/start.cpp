@@ -6,6 +6,7 @@
 
 #include "core/noise.hpp"
 #include "search/quadratic_fit.hpp"
+#include "sparse/positive_precision.hpp"
 #include "sparse/sparse_precision.hpp"
 
 namespace magva {
@@ -28,9 +29,6 @@ constexpr Index kStartScaleDraws = 16;
 constexpr double kStartBounds[] = {10, 3, 1};
 /// A gain over mean-field, in nats, below which there are no correlations.
 constexpr double kNoCorrelation = .01;
-/// Shares of its diagonal, the first that suffices, that are added to a curvature that is not positive
-/// definite.
-constexpr double kDampings[] = {0, 1e-6, 1e-4, 1e-2, .1, 1, 10, 100, 1e4, 1e6};
 
 Matrix random_start(Index m, Index columns, std::uint64_t seed) {
   Matrix out(m, columns);
@@ -55,44 +53,31 @@ GaussianStart from_curvature(Evaluator& evaluator, const Vector& mean, Matrix cu
           make_dense_curvature(curvature)};
 }
 
+/// Nothing where there is none, or where it would be too large.
+std::optional<Matrix> dense_form(const Candidate& candidate) {
+  const Index m = candidate.centre.theta.size();
+  if (candidate.precision && m <= kDenseDimension) return candidate.precision->times(Matrix::Identity(m, m));
+  return candidate.curvature;
+}
+
 Vector pattern_curvature(Evaluator& evaluator, const Candidate& candidate, const HessianPattern& pattern) {
+  if (candidate.precision) return candidate.precision->values();
   if (candidate.curvature) return pattern.entries_of(*candidate.curvature);
   const Vector length = kFirstDifference * candidate.centre.theta.cwiseAbs().cwiseMax(1);
   return pattern.curvature(evaluator, candidate.centre.theta, candidate.centre.gradient, length, {1}).col(0);
 }
 
-/// The Gaussian with the curvature of a pattern, made positive definite; null where it is not finite.
-std::unique_ptr<Covariance> positive_sparse_precision(std::shared_ptr<const HessianPattern> pattern,
-                                                      const Vector& curvature) {
-  if (!curvature.allFinite()) return nullptr;
-  const Vector diagonal = pattern->diagonal(curvature);
-  const Vector size = diagonal.cwiseAbs().cwiseMax(1e-12 * diagonal.cwiseAbs().maxCoeff() + 1e-300);
-  const std::vector<Index>& rows = pattern->places().rows;
-  const std::vector<Index>& columns = pattern->places().columns;
-  for (const double share : kDampings) {
-    Vector values = curvature;
-    for (Index k = 0; k < values.size(); ++k) {
-      const Index i = rows[static_cast<std::size_t>(k)];
-      if (i == columns[static_cast<std::size_t>(k)])
-        values(k) = (share > 0 ? size(i) : diagonal(i)) + share * size(i);
-    }
-    if (auto covariance = make_sparse_precision(pattern, std::move(values))) return covariance;
-  }
-  return nullptr;
-}
-
 /// Full rank, which a sparse Hessian makes cheap; unset where its curvature is not finite, or shows no
 /// correlations.
 std::optional<CovarianceShape> sparse_shape(Evaluator& evaluator, const Candidate& candidate,
-                                            const PatternEntries& entries) {
+                                            const std::shared_ptr<const HessianPattern>& pattern) {
   const Index m = evaluator.dimension();
-  const auto pattern = std::make_shared<const HessianPattern>(m, entries);
-  const auto covariance =
-      positive_sparse_precision(pattern, pattern_curvature(evaluator, candidate, *pattern));
+  const auto covariance = make_sparse_precision(
+      pattern, make_positive(*pattern, pattern_curvature(evaluator, candidate, *pattern)).precision);
   if (!covariance) return std::nullopt;
   const double gain = .5 * covariance->log_determinant() - covariance->conditional_sd().array().log().sum();
   if (gain < kNoCorrelation) return std::nullopt;
-  return CovarianceShape{{m, {{0, 0.}, {m, gain}}}, std::nullopt, entries};
+  return CovarianceShape{{m, {{0, 0.}, {m, gain}}}, std::nullopt, pattern};
 }
 
 GaussianStart from_sketch(Evaluator& evaluator, const Vector& mean, const CurvatureSketch& sketch, Index rank,
@@ -142,7 +127,7 @@ ScaledElbo best_scale(Evaluator& evaluator, const GaussianStart& start, std::uin
 
 /// What is known of the conditional sds at a candidate; empty where nothing is.
 Vector conditional_sd(const Candidate& candidate, const CovarianceShape& shape, const GaussianStart& start) {
-  if (candidate.curvature) return candidate.curvature->diagonal().cwiseSqrt().cwiseInverse();
+  if (candidate.has_curvature()) return candidate.curvature_diagonal().cwiseSqrt().cwiseInverse();
   if (shape.pattern) return start.covariance->conditional_sd();
   return shape.sketch ? Vector(shape.sketch->diagonal.cwiseSqrt().cwiseInverse()) : Vector();
 }
@@ -153,13 +138,14 @@ GaussianStart start_with(Evaluator& evaluator, const Candidate& candidate, const
   const Vector& mean = candidate.centre.theta;
   const Index rank = shape.choice.rank;
   if (shape.pattern) {
-    auto pattern = std::make_shared<const HessianPattern>(mean.size(), *shape.pattern);
-    Vector curvature = pattern_curvature(evaluator, candidate, *pattern);
-    pattern->add_to_diagonal(added, curvature);
-    if (auto covariance = positive_sparse_precision(std::move(pattern), curvature))
+    Vector curvature = pattern_curvature(evaluator, candidate, *shape.pattern);
+    shape.pattern->add_to_diagonal(added, curvature);
+    if (auto covariance =
+            make_sparse_precision(shape.pattern, make_positive(*shape.pattern, curvature).precision))
       return {mean, std::move(covariance), nullptr};
   }
-  if (candidate.curvature) return from_curvature(evaluator, mean, *candidate.curvature, rank, added);
+  if (const auto curvature = dense_form(candidate))
+    return from_curvature(evaluator, mean, *curvature, rank, added);
   if (shape.sketch) return from_sketch(evaluator, mean, *shape.sketch, rank, added, seed);
   return without_curvature(evaluator, mean, rank, seed);
 }
@@ -167,11 +153,11 @@ GaussianStart start_with(Evaluator& evaluator, const Candidate& candidate, const
 }  // namespace
 
 CovarianceShape choose_shape(Evaluator& evaluator, const Candidate& candidate, std::optional<Index> rank,
-                             const std::optional<PatternEntries>& pattern, std::uint64_t seed) {
+                             const std::shared_ptr<const HessianPattern>& pattern, std::uint64_t seed) {
   const Index m = evaluator.dimension();
   if (pattern && rank.value_or(m) >= m)
-    if (auto sparse = sparse_shape(evaluator, candidate, *pattern)) return *std::move(sparse);
-  CovarianceShape shape{{m <= kFullRankDimension ? m : 0, {}}, std::nullopt, std::nullopt};
+    if (auto sparse = sparse_shape(evaluator, candidate, pattern)) return *std::move(sparse);
+  CovarianceShape shape{{m <= kFullRankDimension ? m : 0, {}}, std::nullopt, nullptr};
   if (m > kDenseDimension) {
     const Index most = std::min(rank.value_or(kFirstSketched), kMostSketched);
     shape.sketch = sketch_curvature(evaluator, candidate.centre, most, seed);
@@ -180,8 +166,8 @@ CovarianceShape choose_shape(Evaluator& evaluator, const Candidate& candidate, s
   }
   if (rank)
     shape.choice = {std::min(*rank, m), {{std::min(*rank, m), std::numeric_limits<double>::quiet_NaN()}}};
-  else if (candidate.curvature)
-    shape.choice = choose_rank(QuadraticFitter(*candidate.curvature, evaluator.control()), m);
+  else if (const auto curvature = dense_form(candidate))
+    shape.choice = choose_rank(QuadraticFitter(*curvature, evaluator.control()), m);
   else if (shape.sketch)
     shape.choice = choose_rank(*shape.sketch);
   return shape;

@@ -18,12 +18,13 @@ inline constexpr double kBlindSd = .1;
 struct CovarianceShape {
   RankChoice choice;
   std::optional<CurvatureSketch> sketch;  ///< where m is too large for a dense curvature
-  std::optional<PatternEntries> pattern;  ///< of the Hessian, where the rank is full and it is sparse
+  /// Of the Hessian, where the rank is full and it is sparse; else null.
+  std::shared_ptr<const HessianPattern> pattern;
 };
 
 /// `rank`: as asked for; unset: as many as pay. `pattern`: of the Hessian, where it is sparse.
 CovarianceShape choose_shape(Evaluator& evaluator, const Candidate& candidate, std::optional<Index> rank,
-                             const std::optional<PatternEntries>& pattern, std::uint64_t seed);
+                             const std::shared_ptr<const HessianPattern>& pattern, std::uint64_t seed);
 
 /// The best Gaussian for the quadratic at a candidate.
 GaussianStart quadratic_start(Evaluator& evaluator, const Candidate& candidate, const CovarianceShape& shape,

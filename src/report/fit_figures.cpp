@@ -107,7 +107,7 @@ std::vector<Panel> interval_panels(const results::StoredFit& fit, const FitRepor
 
 std::vector<Panel> loading_panels(const results::StoredFit& fit, const FitReportOptions& options) {
   std::vector<Panel> panels;
-  if (fit.posterior.is_dense()) return panels;
+  if (fit.posterior.is_full_rank()) return panels;
   const Matrix& w = fit.posterior.factors();
   for (Index f = 0; f < std::min(options.factors, w.cols()); ++f) {
     const auto share = static_cast<std::size_t>(f) < fit.record.factor_shares.size()

@@ -122,7 +122,7 @@ void complete_record(FitRecord& record, const source::ModelSource& source, const
   record.seconds = result.seconds;
   record.family = result.manifold ? name(*result.manifold) : to_string(result.posterior.kind());
   record.rank = result.posterior.rank();
-  if (!result.posterior.is_dense()) {
+  if (!result.posterior.is_full_rank()) {
     const Vector shares = result.posterior.factor_shares();
     record.factor_shares.assign(shares.begin(), shares.end());
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "posterior/normal_quantile.hpp"
 
@@ -17,28 +18,38 @@ constexpr Index kMostDraws = 20'000;
 constexpr Index kFewestDraws = 400;
 constexpr Index kMostValues = 20'000'000;  // kept at a time: 160 MB
 
-ParameterSummary exact(const std::string& name, double mean, double sd, double level) {
-  const double z = normal_quantile(.5 * (1 + level));
-  return {name, mean, sd, mean - z * sd, mean, mean + z * sd};
-}
+/// What is known about one quantity: mean and sd of a Gaussian, or draws.
+struct Marginal {
+  double mean, sd;
+  std::optional<std::vector<double>> sorted;  ///< finite draws in order
 
-ParameterSummary from_draws(const std::string& name, std::vector<double> values, double level) {
+  double quantile(double probability) const {
+    if (!sorted) return mean + normal_quantile(probability) * sd;
+    if (sorted->empty()) return std::numeric_limits<double>::quiet_NaN();
+    return results::quantile(*sorted, probability);
+  }
+};
+
+Marginal from_draws(std::vector<double> values) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   std::erase_if(values, [](double v) { return !std::isfinite(v); });
-  if (values.empty()) return {name, nan, nan, nan, nan, nan};
+  if (values.empty()) return {nan, nan, std::move(values)};
   std::sort(values.begin(), values.end());
   // Summed one by one: a vectorised sum's last bits depend on where the values lie in memory.
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.) / n;
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
-  const double sd = n > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  return {mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0, std::move(values)};
+}
+
+ParameterSummary summary_of(const std::string& name, const Marginal& marginal, double level) {
   return {name,
-          mean,
-          sd,
-          quantile(values, .5 * (1 - level)),
-          quantile(values, .5),
-          quantile(values, .5 * (1 + level))};
+          marginal.mean,
+          marginal.sd,
+          marginal.quantile(.5 * (1 - level)),
+          marginal.quantile(.5),
+          marginal.quantile(.5 * (1 + level))};
 }
 
 bool all_linear(const std::vector<source::Quantity>& quantities) {
@@ -46,17 +57,24 @@ bool all_linear(const std::vector<source::Quantity>& quantities) {
 }
 
 /// A linear combination of the coordinates of a Gaussian.
-ParameterSummary combined(const source::Quantity& quantity, const Gaussian& posterior, double level) {
+Marginal combined(const source::Quantity& quantity, const Gaussian& posterior) {
   double mean = 0, residual = 0;
   Vector factors = Vector::Zero(posterior.factors().cols());
+  Vector weights = Vector::Zero(posterior.is_sparse() ? posterior.dimension() : 0);
   for (const auto& [i, weight] : quantity.combination) {
     mean += weight * posterior.mean()(i);
+    if (posterior.is_sparse()) {
+      weights(i) += weight;
+      continue;
+    }
     factors += weight * posterior.factors().row(i).transpose();
     if (!posterior.is_dense()) residual += std::pow(weight * posterior.residual_sd()(i), 2);
   }
+  if (posterior.is_sparse())
+    return {mean, std::sqrt(weights.dot(posterior.times(weights).col(0))), std::nullopt};
   const double shared =
       posterior.is_spiked() ? factors.cwiseAbs2().dot(posterior.weights()) : factors.squaredNorm();
-  return exact(quantity.name, mean, std::sqrt(shared + residual), level);
+  return {mean, std::sqrt(shared + residual), std::nullopt};
 }
 
 std::vector<double> row(const Matrix& values, Index i) {
@@ -92,32 +110,50 @@ Matrix draw_quantities(const source::Reporter& reporter, const Posterior& poster
   return reporter.report(posterior.antithetic_draws(pairs, seed), seed);
 }
 
+Index count_failed(const Matrix& values) { return (values.array() * 0).colwise().sum().isNaN().count(); }
+
+/// The marginals of all quantities: linear ones of a Gaussian are exact, the others are of draws.
+class Marginals {
+ public:
+  Marginals(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed)
+      : quantities_(reporter.quantities()),
+        posterior_(posterior),
+        gaussian_(dynamic_cast<const Gaussian*>(&posterior)),
+        sd_(posterior.sd()) {
+    if (gaussian_ != nullptr && all_linear(quantities_)) return;
+    const auto joint = gaussian_ != nullptr ? reporter.joint_draws(*gaussian_) : nullptr;
+    draws_ = joint ? joint->values
+                   : draw_quantities(reporter, posterior, seed, static_cast<Index>(quantities_.size()));
+  }
+
+  const std::vector<source::Quantity>& quantities() const { return quantities_; }
+  const Matrix& draws() const { return draws_; }
+
+  Marginal operator[](std::size_t i) const {
+    const source::Quantity& quantity = quantities_[i];
+    if (gaussian_ == nullptr || !quantity.linear()) return from_draws(row(draws_, static_cast<Index>(i)));
+    if (!quantity.coordinate) return combined(quantity, *gaussian_);
+    return {posterior_.mean()(*quantity.coordinate), sd_(*quantity.coordinate), std::nullopt};
+  }
+
+ private:
+  std::vector<source::Quantity> quantities_;
+  const Posterior& posterior_;
+  const Gaussian* gaussian_;
+  Vector sd_;
+  Matrix draws_;  ///< one row per quantity; empty if all are exact
+};
+
 }  // namespace
 
 PosteriorSummary summarise(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
                            double level) {
-  const auto quantities = reporter.quantities();
-  const auto* gaussian = dynamic_cast<const Gaussian*>(&posterior);
-  const Vector sd = posterior.sd();
+  const Marginals marginals(reporter, posterior, seed);
   PosteriorSummary out;
-  Matrix values;
-  if (gaussian == nullptr || !all_linear(quantities)) {
-    const auto joint = gaussian != nullptr ? reporter.joint_draws(*gaussian) : nullptr;
-    values = joint ? joint->values
-                   : draw_quantities(reporter, posterior, seed, static_cast<Index>(quantities.size()));
-    out.draws = values.cols();
-    out.failed = (values.array() * 0).colwise().sum().isNaN().count();
-  }
-  for (std::size_t i = 0; i < quantities.size(); ++i) {
-    const source::Quantity& quantity = quantities[i];
-    if (gaussian == nullptr || !quantity.linear())
-      out.parameters.push_back(from_draws(quantity.name, row(values, static_cast<Index>(i)), level));
-    else
-      out.parameters.push_back(
-          quantity.coordinate
-              ? exact(quantity.name, posterior.mean()(*quantity.coordinate), sd(*quantity.coordinate), level)
-              : combined(quantity, *gaussian, level));
-  }
+  out.draws = marginals.draws().cols();
+  out.failed = count_failed(marginals.draws());
+  for (std::size_t i = 0; i < marginals.quantities().size(); ++i)
+    out.parameters.push_back(summary_of(marginals.quantities()[i].name, marginals[i], level));
   return out;
 }
 
@@ -126,10 +162,23 @@ PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta
   const Matrix values = reporter.report(theta, seed);
   PosteriorSummary out;
   out.draws = values.cols();
-  out.failed = (values.array() * 0).colwise().sum().isNaN().count();
+  out.failed = count_failed(values);
   const auto quantities = reporter.quantities();
   for (std::size_t i = 0; i < quantities.size(); ++i)
-    out.parameters.push_back(from_draws(quantities[i].name, row(values, static_cast<Index>(i)), level));
+    out.parameters.push_back(
+        summary_of(quantities[i].name, from_draws(row(values, static_cast<Index>(i))), level));
+  return out;
+}
+
+Matrix quantiles(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
+                 const std::vector<double>& probabilities) {
+  const Marginals marginals(reporter, posterior, seed);
+  Matrix out(static_cast<Index>(marginals.quantities().size()), static_cast<Index>(probabilities.size()));
+  for (Index i = 0; i < out.rows(); ++i) {
+    const Marginal marginal = marginals[static_cast<std::size_t>(i)];
+    for (Index k = 0; k < out.cols(); ++k)
+      out(i, k) = marginal.quantile(probabilities[static_cast<std::size_t>(k)]);
+  }
   return out;
 }
 

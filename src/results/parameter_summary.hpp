@@ -24,6 +24,11 @@ PosteriorSummary summarise(const source::Reporter& reporter, const Posterior& po
 PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta, std::uint64_t seed,
                            double level = .9);
 
+/// Quantiles of the same marginals as in a summary with this seed: one row per quantity, one column per
+/// probability.
+Matrix quantiles(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
+                 const std::vector<double>& probabilities);
+
 /// Sds that are better known than the posterior has them, and the interval at this level that follows.
 void set_sd(ParameterSummary& parameter, double sd, double sd_se, double level = .9);
 

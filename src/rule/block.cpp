@@ -47,7 +47,7 @@ class RuleOnManifold : public BlockUpdate {
 
   /// x <- x + scale P(v) for these rows. `point` is x once more, as a constant.
   void add_tangent(MatrixRef x, ConstMatrixRef point, Range r, Index task, const MutablePanel& v) {
-    rule_.settle(point, r, step_);
+    rule_.finalize(point, r, step_);
     const MutablePanel rows = mutable_panel(x, r);
     step_.project(as_const(rows), v, r);
     bool fine = true;
@@ -134,7 +134,7 @@ class CurvedUpdate final : public RuleOnManifold<Rule, M> {
     return false;
   }
   void write_rows(MatrixRef x, Range r, Index task, TallSkinny& kernel) override {
-    this->rule_.settle(x, r, this->step_);
+    this->rule_.finalize(x, r, this->step_);
     this->step_.combine(mutable_panel(x, r), as_const(packed_tile(direction_, r)),
                         kernel.scratch_panel(r, x.cols(), task), kernel.prefetch(task));
   }

@@ -39,7 +39,7 @@ class Momentum : public Stages<M> {
     });
     std::copy_n(momentum, r.size() * x.cols(), v.data);
   }
-  void settle(ConstMatrixRef x, Range r, const TangentStep<M>& step) {
+  void finalize(ConstMatrixRef x, Range r, const TangentStep<M>& step) {
     step.project(panel(x, r), packed_tile(momentum_, r), r);
   }
   std::array<Matrix*, 1> state() { return {&momentum_}; }
@@ -132,7 +132,7 @@ class Adadelta : public Stages<M> {
     of_steps_.measure(before(x, r), as_const(steps), task);
   }
   void end(TallSkinny& kernel) { of_steps_.solve(kernel); }
-  void settle(ConstMatrixRef x, Range r, const TangentStep<M>&) {
+  void finalize(ConstMatrixRef x, Range r, const TangentStep<M>&) {
     of_steps_.project(before(x, r), packed_tile(steps_, r), r);
     if constexpr (!kFlat) remember(x, r);
   }

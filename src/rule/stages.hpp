@@ -5,11 +5,11 @@
 //  - begin(x, kernel);
 //  - enter(x, rows, task, g) for all rows and then solve(kernel), if kTwoStages; on a flat block nothing is
 //    measured, and enter() and direct() follow each other on the same rows;
-//  - direct(x, rows, task, g, v) for all rows: writes V to the stretch v, where g may be;
+//  - direct(x, rows, task, g, v) for all rows: writes V to the packed tile v, where g may be;
 //  - end(kernel);
-//  - settle(x, rows, step) for all rows: what remains to be done with its memory when `step` knows V's
+//  - finalize(x, rows, step) for all rows: what remains to be done with its memory when `step` knows V's
 //    projection, before these rows of x change.
-// state() is its memory, for checkpoints, all of it in stretches.
+// state() is its memory, for checkpoints, all of it in packed tiles.
 #include <array>
 
 #include "core/huge_pages.hpp"
@@ -20,8 +20,8 @@
 
 namespace magva::rule {
 
-/// Calls body(n, numbers, offset) for n numbers of g at a time, which belong to those of stretches from
-/// `offset` on: for all at once where g is a stretch, too.
+/// Calls body(n, numbers, offset) for n numbers of g at a time, which belong to those of packed tiles from
+/// `offset` on: for all at once if g is a packed tile, too.
 template <class Body>
 void over(const Panel& g, Body&& body) {
   if (g.stride == g.rows) return body(g.rows * g.cols, g.data, 0);
@@ -34,7 +34,7 @@ struct Stages {
   static constexpr bool kTwoStages = false;
   void begin(ConstMatrixRef, TallSkinny&) {}
   void end(TallSkinny&) {}
-  void settle(ConstMatrixRef, Range, const TangentStep<M>&) {}
+  void finalize(ConstMatrixRef, Range, const TangentStep<M>&) {}
 };
 
 }  // namespace magva::rule

@@ -81,7 +81,9 @@ SampledColumns checked_columns(Evaluator& evaluator, const Gaussian& q, const st
 SampledColumns find_columns(const Model& model, const FitResult& result,
                             const std::vector<Index>& coordinates, const FitOptions& options,
                             const std::vector<Observer>& observers) {
-  if (result.stopped != StopReason::kConverged || result.posterior.has_shape()) return {};
+  if (result.stopped != StopReason::kConverged || result.posterior.has_shape() ||
+      result.posterior.is_sparse())
+    return {};
   Control control({.seconds = options.time_limit - result.seconds}, observers, Phase::kAssessment);
   control.go_on_from({{Phase::kAssessment, 0, result.gradient_evaluations, result.seconds, result.elbo},
                       static_cast<double>(result.gradient_evaluations)});

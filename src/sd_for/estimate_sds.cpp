@@ -112,7 +112,9 @@ std::optional<SdEstimates> estimate(const Gaussian& q, MatrixProduct product, st
   while (estimator.probes() < kFewestProbes || median_of(found.se) > kSmallError) {
     const Index most = budget.probes(estimator.probes());
     const double shrinks = std::sqrt(static_cast<double>(estimator.probes()) / static_cast<double>(most));
-    if (most < kFewestProbes || median_of(found.se) * shrinks > kLargestError) return std::nullopt;
+    const bool hopeless =
+        estimator.probes() >= kFewestProbes && median_of(found.se) * shrinks > kLargestError;
+    if (most < kFewestProbes || hopeless) return std::nullopt;
     if (most < 2 * estimator.probes()) break;
     if (!estimator.add_probes(estimator.probes())) return std::nullopt;
     found = log_changes(estimator.estimate(), q.sd());
@@ -146,7 +148,8 @@ std::optional<SdEstimates> estimate_by_draws(Evaluator& evaluator, const Gaussia
 void estimate_sds(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
                   FitResult& result) {
   const Gaussian& q = result.posterior;
-  if (result.stopped != StopReason::kConverged || q.has_shape() || q.has_correction() || q.is_dense()) return;
+  if (result.stopped != StopReason::kConverged || q.has_shape() || q.has_correction() || q.is_full_rank())
+    return;
   Control control({.seconds = options.time_limit - result.seconds}, observers, Phase::kAssessment);
   control.go_on_from({{Phase::kAssessment, 0, result.gradient_evaluations, result.seconds, result.elbo},
                       static_cast<double>(result.gradient_evaluations)});

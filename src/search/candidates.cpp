@@ -32,7 +32,7 @@ constexpr double kRoughShare = .5;
 constexpr double kMarginShare = .05;
 constexpr Index kModeDraws = 20;
 /// Largest m for which the Hessian's pattern is sought, and the scale of the moves that find it.
-constexpr Index kSparseDimension = 4000;
+constexpr Index kSparseDimension = 200'000;
 constexpr double kPatternScale = .1;
 /// Most candidates that are refined side by side.
 constexpr std::size_t kMostCandidates = 5;
@@ -40,10 +40,12 @@ constexpr std::size_t kMostCandidates = 5;
 class CandidateSearch {
  public:
   CandidateSearch(Evaluator& evaluator, SearchState& state, std::uint64_t seed)
-      : evaluator_(evaluator), state_(state), seed_(seed), found_(state.found), highest_(state.highest) {
-    if (state.pattern)
-      pattern_ = std::make_shared<const HessianPattern>(evaluator.dimension(), *state.pattern);
-  }
+      : evaluator_(evaluator),
+        state_(state),
+        seed_(seed),
+        found_(state.found),
+        highest_(state.highest),
+        pattern_(state.pattern) {}
 
   SearchResult run(const std::function<void()>& after_start) {
     const auto& points = state_.points;
@@ -67,7 +69,8 @@ class CandidateSearch {
   }
 
  private:
-  bool large() const { return evaluator_.dimension() > kDenseDimension; }
+  /// No curvature but sketches.
+  bool large() const { return evaluator_.dimension() > kDenseDimension && !pattern_; }
   /// So far below a mode there is no other.
   double hopeless_nats() const { return kHopelessNats * static_cast<double>(10 + evaluator_.dimension()); }
 
@@ -102,11 +105,11 @@ class CandidateSearch {
     if (!state_.on_path || !std::isfinite(state_.on_path->best.elbo)) return;
     const PathMean& place = state_.on_path->best;
     for (const Candidate& candidate : found_.candidates)
-      if (candidate.curvature && !worth_a_try(place, candidate)) return;
-    const auto curvature = dense_curvature(evaluator_, place.point, pattern_.get());
-    if (!curvature) return;
+      if (candidate.has_curvature() && !worth_a_try(place, candidate)) return;
+    auto candidate = candidate_at(evaluator_, place.point, pattern_.get());
+    if (!candidate) return;
     place_ = found_.candidates.size();
-    keep({place.point, positive_part(*curvature), false, 0}, state_.on_path->search);
+    keep(std::move(*candidate), state_.on_path->search);
   }
 
   /// Ends that are no modes were kept for want of anything better.
@@ -122,7 +125,7 @@ class CandidateSearch {
   bool worth_a_try(const PathMean& place, const Candidate& than) {
     const auto m = static_cast<double>(evaluator_.dimension());
     const Vector difference = place.mean - than.centre.theta;
-    if (difference.dot(*than.curvature * difference) < kElsewhere * kElsewhere * m) return false;
+    if (than.squared_length(difference) < kElsewhere * kElsewhere * m) return false;
     const double elbo = estimate_elbo(evaluator_, local_gaussian(than), kModeDraws, seed_).elbo;
     return !(place.elbo < elbo - kRoughNats - kRoughShare * m);
   }
@@ -133,15 +136,14 @@ class CandidateSearch {
     if (m <= kFullRankDimension || m > kSparseDimension || evaluator_.model().expectations() != nullptr)
       return;
     pattern_ = find_hessian_pattern(evaluator_, at, kPatternScale * at.cwiseAbs().cwiseMax(1), seed_);
-    if (pattern_) state_.pattern = pattern_->places();
   }
 
   // The curvature of a mode found before makes later searches short.
   ModeSearch search_mode_from(ConstVectorRef point) {
     const int iterations = large() ? kModeIterations : kRoughModeIterations;
     for (const Candidate& candidate : found_.candidates)
-      if (candidate.is_mode && candidate.curvature)
-        return search_mode(evaluator_, point, iterations, *candidate.curvature);
+      if (candidate.is_mode && candidate.has_curvature())
+        return search_with_curvature(evaluator_, point, iterations, candidate);
     return search_mode(evaluator_, point, iterations);
   }
 
@@ -164,7 +166,7 @@ class CandidateSearch {
     if (evaluator_.dimension() > kPathDimension) {
       if (mode && !useful) return keep(std::move(*mode), index);
     } else if (!useful || index == 0) {
-      auto point = best_on_path(evaluator_, search, seed_, pattern_.get());
+      auto point = best_on_path(evaluator_, search, seed_);
       if (point)
         keep(std::move(*point), index);
       else if (mode && !useful)
@@ -175,7 +177,7 @@ class CandidateSearch {
 
   bool known(const Candidate& candidate) const {
     return std::any_of(found_.candidates.begin(), found_.candidates.end(), [&](const Candidate& other) {
-      return other.curvature && same_place(other, candidate);
+      return other.has_curvature() && same_place(other, candidate);
     });
   }
 
@@ -218,7 +220,7 @@ class CandidateSearch {
 
   double local_elbo(std::size_t candidate) {
     const Candidate& of = found_.candidates[candidate];
-    if (!of.curvature) return -std::numeric_limits<double>::infinity();
+    if (!of.has_curvature()) return -std::numeric_limits<double>::infinity();
     const ElboEstimate estimate = estimate_elbo(evaluator_, local_gaussian(of), kModeDraws, seed_);
     return estimate.rejected > 0 ? -std::numeric_limits<double>::infinity() : estimate.elbo;
   }
@@ -249,7 +251,7 @@ class CandidateSearch {
   std::uint64_t seed_;
   SearchResult& found_;
   std::optional<PathPoint>& highest_;
-  std::shared_ptr<const HessianPattern> pattern_;                // null where it is dense, or not known
+  std::shared_ptr<const HessianPattern>& pattern_;
   std::size_t place_ = std::numeric_limits<std::size_t>::max();  // of the candidates, that on a way
 };
 

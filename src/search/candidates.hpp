@@ -29,7 +29,7 @@ struct SearchState {
   std::size_t next = 0;        ///< of the points
   SearchResult found;
   std::optional<PathPoint> highest;
-  std::optional<PatternEntries> pattern;  ///< of the Hessian, where it is sparse
+  std::shared_ptr<const HessianPattern> pattern;  ///< null where the Hessian is dense, or not known
   std::optional<PathPlace> on_path;
 };
 

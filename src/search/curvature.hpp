@@ -14,13 +14,15 @@ inline constexpr Index kDenseDimension = 2000;
 inline constexpr double kFirstDifference = 1e-4;
 
 /// -Hessian of the log density, dense and symmetric. Steps adapt to each coordinate's own scale, so that
-/// scales may be many powers of ten apart. Nothing where the gradients around the point are not finite. With
-/// a pattern, where there is one, by a few differences instead of m.
-std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at,
-                                      const HessianPattern* pattern = nullptr);
+/// scales may be many powers of ten apart. Nothing where the gradients around the point are not finite.
+std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at);
+/// The same at the entries of a pattern, by a few differences instead of m.
+std::optional<Vector> sparse_curvature(Evaluator& evaluator, const PathPoint& at,
+                                       const HessianPattern& pattern);
 
 /// The nearest curvature of a proper Gaussian: in coordinates with a unit diagonal, negative eigenvalues
-/// change their sign and those below a floor are raised to it.
+/// change their sign and those below a floor are raised to it; where m is large, something is added to the
+/// diagonal.
 Matrix positive_part(ConstMatrixRef curvature);
 
 /// What can be had of the curvature without a dense matrix, for large m.

@@ -1,3 +1,4 @@
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 
 #include <cmath>
@@ -19,6 +20,10 @@ constexpr double kLargestDifference = .3;
 constexpr int kDifferencePasses = 5;
 /// Smallest eigenvalue of a curvature with unit diagonal: correlations up to 1 - 1e-8 pass.
 constexpr double kCurvatureFloor = 1e-8;
+/// Largest m with all eigenvalues of an indefinite curvature: above it, which would take many seconds, the
+/// least of these is added to the diagonal that makes it positive definite.
+constexpr Index kMostEigenvalues = 600;
+constexpr double kDiagonalShares[] = {1e-6, 1e-4, 1e-2, .03, .1, .3, 1, 3, 10, 100};
 
 // In one pass over the data, if the model knows it.
 std::optional<Matrix> curvature_at(const ExpectedLogDensity& expected, ConstVectorRef theta,
@@ -69,37 +74,26 @@ bool right_difference(double curvature, double& h) {
   return false;
 }
 
-// Central differences, a pair of gradients for each colour.
-std::optional<Matrix> coloured_curvature(Evaluator& evaluator, const PathPoint& at,
-                                         const HessianPattern& pattern) {
-  const Index m = at.theta.size();
-  Vector h = kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
-  Vector values;
-  for (int pass = 0; pass < kDifferencePasses; ++pass) {
-    values = pattern.curvature(evaluator, at.theta.replicate(1, 2), at.gradient.replicate(1, 2), h, {1, -1})
-                 .rowwise()
-                 .mean();
-    if (!values.allFinite()) {
-      h *= .01;
-      continue;
-    }
-    const Vector diagonal = pattern.diagonal(values);
-    bool done = true;
-    for (Index i = 0; i < m; ++i) done = right_difference(diagonal(i), h(i)) && done;
-    if (done) break;
+/// Of a curvature whose diagonal is 1 or -1; `scale`: that of its coordinates.
+Matrix with_raised_diagonal(Matrix unit, const Vector& scale) {
+  unit.diagonal() = unit.diagonal().cwiseAbs();
+  double before = 0;
+  for (const double share : kDiagonalShares) {
+    unit.diagonal().array() += share - before;
+    before = share;
+    if (Eigen::LLT<Matrix>(unit).info() == Eigen::Success)
+      return scale.asDiagonal() * unit * scale.asDiagonal();
   }
-  if (!values.allFinite()) return std::nullopt;
-  return pattern.dense(values);
+  // Then each coordinate on its own.
+  return Matrix(scale.cwiseAbs2().asDiagonal());
 }
 
 }  // namespace
 
-std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at,
-                                      const HessianPattern* pattern) {
+std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at) {
   const Index m = at.theta.size();
   if (const ExpectedLogDensity* expected = evaluator.model().expectations())
     if (auto exact = curvature_at(*expected, at.theta, evaluator.workers())) return exact;
-  if (pattern != nullptr) return coloured_curvature(evaluator, at, *pattern);
   Vector h = kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
   Matrix curvature(m, m);
   std::vector<Index> which;
@@ -118,6 +112,29 @@ std::optional<Matrix> dense_curvature(Evaluator& evaluator, const PathPoint& at,
   return Matrix(.5 * (curvature + curvature.transpose()));
 }
 
+// Central differences, a pair of gradients for each colour.
+std::optional<Vector> sparse_curvature(Evaluator& evaluator, const PathPoint& at,
+                                       const HessianPattern& pattern) {
+  const Index m = at.theta.size();
+  Vector h = kFirstDifference * at.theta.cwiseAbs().cwiseMax(1);
+  Vector values;
+  for (int pass = 0; pass < kDifferencePasses; ++pass) {
+    values = pattern.curvature(evaluator, at.theta.replicate(1, 2), at.gradient.replicate(1, 2), h, {1, -1})
+                 .rowwise()
+                 .mean();
+    if (!values.allFinite()) {
+      h *= .01;
+      continue;
+    }
+    const Vector diagonal = pattern.diagonal(values);
+    bool done = true;
+    for (Index i = 0; i < m; ++i) done = right_difference(diagonal(i), h(i)) && done;
+    if (done) break;
+  }
+  if (!values.allFinite()) return std::nullopt;
+  return values;
+}
+
 Matrix positive_part(ConstMatrixRef curvature) {
   const Index m = curvature.rows();
   const double largest = std::max(curvature.diagonal().cwiseAbs().maxCoeff(), 1e-300);
@@ -125,6 +142,7 @@ Matrix positive_part(ConstMatrixRef curvature) {
   const Matrix unit = scale.cwiseInverse().asDiagonal() * curvature * scale.cwiseInverse().asDiagonal();
   if (Eigen::LLT<Matrix>(unit - kCurvatureFloor * Matrix::Identity(m, m)).info() == Eigen::Success)
     return curvature;
+  if (m > kMostEigenvalues) return with_raised_diagonal(unit, scale);
   const Eigen::SelfAdjointEigenSolver<Matrix> eigen(unit);
   const Matrix root = scale.asDiagonal() * eigen.eigenvectors();
   double floor = kCurvatureFloor;

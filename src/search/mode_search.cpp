@@ -4,8 +4,8 @@
 
 #include <cmath>
 #include <deque>
+#include <functional>
 #include <limits>
-#include <optional>
 
 namespace magva {
 
@@ -35,7 +35,7 @@ struct Pair {
   double inverse_curvature;
 };
 
-using Guess = std::optional<Eigen::LLT<Matrix>>;  // of the curvature
+using Guess = std::function<Vector(const Vector&)>;  // solves with the curvature; empty where none is known
 
 // The two-loop recursion (Nocedal 1980): the inverse Hessian's product with the gradient of the log density.
 Vector ascent_direction(const std::deque<Pair>& pairs, ConstVectorRef gradient, const Guess& guess) {
@@ -46,7 +46,7 @@ Vector ascent_direction(const std::deque<Pair>& pairs, ConstVectorRef gradient, 
     direction -= alpha[i] * pairs[i].change;
   }
   if (guess) {
-    direction = guess->solve(direction).eval();
+    direction = guess(direction);
   } else if (!pairs.empty()) {
     const Pair& last = pairs.back();
     direction *= last.step.dot(last.change) / last.change.squaredNorm();
@@ -182,12 +182,20 @@ class Search {
 }  // namespace
 
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations) {
-  return Search(evaluator, start, std::nullopt).run(max_iterations);
+  return Search(evaluator, start, nullptr).run(max_iterations);
 }
 
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
                        ConstMatrixRef curvature) {
-  return Search(evaluator, start, Eigen::LLT<Matrix>(curvature)).run(max_iterations);
+  const Eigen::LLT<Matrix> factor(curvature);
+  return Search(evaluator, start, [&](const Vector& v) -> Vector { return factor.solve(v); })
+      .run(max_iterations);
+}
+
+ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
+                       std::shared_ptr<const FactoredPrecision> curvature) {
+  return Search(evaluator, start, [&](const Vector& v) -> Vector { return curvature->solve(v).col(0); })
+      .run(max_iterations);
 }
 
 }  // namespace magva

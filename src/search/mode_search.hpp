@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/evaluator.hpp"
+#include "sparse/factored_precision.hpp"
 
 namespace magva {
 
@@ -26,5 +27,7 @@ ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_itera
 /// matter.
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
                        ConstMatrixRef curvature);
+ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
+                       std::shared_ptr<const FactoredPrecision> curvature);
 
 }  // namespace magva

@@ -10,6 +10,7 @@
 #include "core/noise.hpp"
 #include "magva/error.hpp"
 #include "search/curvature.hpp"
+#include "sparse/positive_precision.hpp"
 
 namespace magva {
 
@@ -25,6 +26,8 @@ constexpr double kWider = 3;
 /// dense: plain L-BFGS may stop early where scales differ by 1e5.
 constexpr int kPolishRounds = 2;
 constexpr int kPolishIterations = 100;
+/// A curvature that was changed by less to be positive definite is the log density's own.
+constexpr double kSameCurvature = 1e-6;
 /// A mode is found when a Newton step would gain less than this many nats.
 constexpr double kNewtonDecrement = .05;
 /// Points of a path whose local Gaussians are compared, and draws for each.
@@ -35,12 +38,71 @@ constexpr double kSamePlace = .2;
 
 }  // namespace
 
+double Candidate::squared_length(ConstVectorRef v) const {
+  return precision ? v.dot(precision->times(v).col(0)) : v.dot(*curvature * v);
+}
+
+Vector Candidate::curvature_diagonal() const {
+  return precision ? precision->diagonal() : Vector(curvature->diagonal());
+}
+
 // Sigma = R R' with R = L'^-1. R' = QT gives Sigma = T'T: a Cholesky factor without forming the inverse.
 Gaussian local_gaussian(const Candidate& candidate) {
   const Vector& mean = candidate.centre.theta;
+  if (candidate.precision) return Gaussian::sparse(mean, candidate.precision);
   const Matrix root = candidate.curvature->llt().matrixU().solve(Matrix::Identity(mean.size(), mean.size()));
   const Matrix upper = root.transpose().householderQr().matrixQR().triangularView<Eigen::Upper>();
   return Gaussian::dense(mean, upper.transpose());
+}
+
+namespace {
+
+/// A candidate, and whether its curvature is the log density's own.
+struct CurvedPoint {
+  Candidate candidate;
+  bool as_found;
+};
+
+std::optional<CurvedPoint> curved_point(Evaluator& evaluator, PathPoint point,
+                                        const HessianPattern* pattern) {
+  CurvedPoint out{{std::move(point), std::nullopt, false, 0}, false};
+  Candidate& candidate = out.candidate;
+  if (pattern != nullptr) {
+    const auto curvature = sparse_curvature(evaluator, candidate.centre, *pattern);
+    if (!curvature) return std::nullopt;
+    PositivePrecision positive = make_positive(*pattern, *curvature);
+    if (!positive.precision) return std::nullopt;
+    candidate.precision = std::move(positive.precision);
+    out.as_found = positive.damping <= kSameCurvature;
+    return out;
+  }
+  const auto curvature = dense_curvature(evaluator, candidate.centre);
+  if (!curvature) return std::nullopt;
+  candidate.curvature = positive_part(*curvature);
+  out.as_found = candidate.curvature->isApprox(*curvature, kSameCurvature);
+  return out;
+}
+
+/// What a Newton step would gain, in nats.
+double newton_decrement(const Candidate& at) {
+  const Vector& gradient = at.centre.gradient;
+  if (at.precision) return .5 * at.precision->solve(gradient).col(0).dot(gradient);
+  const Vector step = Eigen::LLT<Matrix>(*at.curvature).solve(gradient);
+  return .5 * step.dot(gradient);
+}
+
+}  // namespace
+
+ModeSearch search_with_curvature(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
+                                 const Candidate& known) {
+  return known.precision ? search_mode(evaluator, start, max_iterations, known.precision)
+                         : search_mode(evaluator, start, max_iterations, *known.curvature);
+}
+
+std::optional<Candidate> candidate_at(Evaluator& evaluator, PathPoint point, const HessianPattern* pattern) {
+  auto found = curved_point(evaluator, std::move(point), pattern);
+  if (!found) return std::nullopt;
+  return std::move(found->candidate);
 }
 
 std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int count, std::uint64_t seed) {
@@ -68,34 +130,30 @@ std::vector<Vector> start_points(Evaluator& evaluator, ConstVectorRef first, int
 
 std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from,
                                      const HessianPattern* pattern) {
-  Candidate candidate{from, std::nullopt, false, 0};
+  std::optional<Candidate> best;
+  PathPoint at = from;
   for (int round = 0;; ++round) {
-    const auto curvature = dense_curvature(evaluator, candidate.centre, pattern);
-    if (!curvature) break;
-    candidate.curvature = positive_part(*curvature);
-    const Vector step = Eigen::LLT<Matrix>(*candidate.curvature).solve(candidate.centre.gradient);
-    if (.5 * step.dot(candidate.centre.gradient) < kNewtonDecrement) {
-      candidate.is_mode = candidate.curvature->isApprox(*curvature, 1e-6);
+    auto found = curved_point(evaluator, at, pattern);
+    if (!found) break;
+    best = std::move(found->candidate);
+    if (newton_decrement(*best) < kNewtonDecrement) {
+      best->is_mode = found->as_found;
       break;
     }
     if (round == kPolishRounds) break;
-    candidate.centre =
-        search_mode(evaluator, candidate.centre.theta, kPolishIterations, *candidate.curvature).end;
+    at = search_with_curvature(evaluator, at.theta, kPolishIterations, *best).end;
   }
-  if (!candidate.curvature) return std::nullopt;
-  return candidate;
+  return best;
 }
 
-std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& search, std::uint64_t seed,
-                                      const HessianPattern* pattern) {
+std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& search, std::uint64_t seed) {
   std::optional<Candidate> best;
   double best_elbo = -std::numeric_limits<double>::infinity();
   const std::size_t stride = std::max<std::size_t>(1, search.path.size() / kPathTrials);
   for (std::size_t i = 0; i < search.path.size(); i += stride) {
-    const auto curvature = dense_curvature(evaluator, search.path[i], pattern);
-    if (!curvature) continue;
-    Candidate candidate{search.path[i], positive_part(*curvature), false, 0};
-    const ElboEstimate estimate = estimate_elbo(evaluator, local_gaussian(candidate), kPathDraws, seed);
+    auto candidate = candidate_at(evaluator, search.path[i], nullptr);
+    if (!candidate) continue;
+    const ElboEstimate estimate = estimate_elbo(evaluator, local_gaussian(*candidate), kPathDraws, seed);
     if (estimate.rejected > kPathDraws / 4 || !(estimate.elbo > best_elbo)) continue;
     best_elbo = estimate.elbo;
     best = std::move(candidate);
@@ -106,8 +164,8 @@ std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& se
 bool same_place(const Candidate& a, const Candidate& b) {
   if (a.is_mode != b.is_mode) return false;
   const Vector difference = a.centre.theta - b.centre.theta;
-  const double distance2 = a.curvature ? difference.dot(*a.curvature * difference)
-                                       : 2 * std::abs(a.centre.log_density - b.centre.log_density);
+  const double distance2 = a.has_curvature() ? a.squared_length(difference)
+                                             : 2 * std::abs(a.centre.log_density - b.centre.log_density);
   return distance2 < kSamePlace * static_cast<double>(std::max<Index>(1, difference.size()));
 }
 

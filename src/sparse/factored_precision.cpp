@@ -37,7 +37,7 @@ std::vector<Index> as_indices(ConstVectorRef stored) {
 
 /// Each once, whichever of the two comes first, and the whole diagonal.
 bool are_places(Index m, const Matrix& stored) {
-  if (stored.cols() != 2 || stored.rows() < m || !(stored.minCoeff() >= 0) ||
+  if (stored.cols() != 2 || stored.rows() < m || !stored.allFinite() || !(stored.minCoeff() >= 0) ||
       !(stored.maxCoeff() < static_cast<double>(m)))
     return false;
   std::vector<std::pair<Index, Index>> places;
@@ -67,6 +67,16 @@ PrecisionStructure::PrecisionStructure(Index m, std::vector<Index> rows, std::ve
 
 std::size_t PrecisionStructure::diagonal_place(Index row) const {
   return static_cast<std::size_t>(cholesky_.diagonal(row).offset);
+}
+
+Vector PrecisionStructure::entries_of_rows() const {
+  Vector out = Vector::Zero(m_);
+  for (std::size_t k = 0; k < rows_.size(); ++k)
+    if (rows_[k] != columns_[k]) {
+      out(rows_[k]) += 1;
+      out(columns_[k]) += 1;
+    }
+  return out;
 }
 
 Matrix PrecisionStructure::times(ConstVectorRef values, ConstMatrixRef x) const {
@@ -166,20 +176,44 @@ Vector FactoredPrecision::diagonal() const {
   return out;
 }
 
-Vector FactoredPrecision::compute_variances() const {
+AlignedNumbers FactoredPrecision::sparse_inverse() const {
   const SparseCholesky& cholesky = structure_->cholesky();
   AlignedNumbers inverse(factor_.size());
   FrontStack stack = cholesky.make_stack();
   cholesky.invert(factor_, inverse, stack);
+  return inverse;
+}
+
+Matrix FactoredPrecision::taken_by_sums() const {
+  return between_sums_.triangularView<Eigen::Lower>().solve(sums_solved_.transpose());
+}
+
+Vector FactoredPrecision::compute_variances() const {
+  const AlignedNumbers inverse = sparse_inverse();
   Vector out(dimension());
   for (Index i = 0; i < dimension(); ++i) out(i) = inverse[structure_->diagonal_place(i)];
-  if (sums_.cols() > 0)
-    out -= between_sums_.triangularView<Eigen::Lower>()
-               .solve(sums_solved_.transpose())
-               .colwise()
-               .squaredNorm()
-               .transpose();
+  if (sums_.cols() > 0) out -= taken_by_sums().colwise().squaredNorm().transpose();
   return out;
+}
+
+bool FactoredPrecision::has_pattern_of(const FactoredPrecision& other) const {
+  return structure_ == other.structure_ || (structure_->rows() == other.structure_->rows() &&
+                                            structure_->columns() == other.structure_->columns());
+}
+
+// tr((S + V V') Sigma) from Sigma's entries where S has some, and V' Sigma V.
+double FactoredPrecision::trace_with_inverse_of(const FactoredPrecision& other) const {
+  const AlignedNumbers inverse = other.sparse_inverse();
+  const Matrix taken = other.sums_.cols() > 0 ? other.taken_by_sums() : Matrix(0, dimension());
+  double trace = 0;
+  for (Index k = 0; k < values_.size(); ++k) {
+    const Index i = structure_->rows()[slot(k)];
+    const Index j = structure_->columns()[slot(k)];
+    const double covariance = inverse[other.structure_->place(k)] - taken.col(i).dot(taken.col(j));
+    trace += (i == j ? 1 : 2) * values_(k) * covariance;
+  }
+  if (sums_.cols() > 0) trace += sums_.cwiseProduct(other.solve(sums_)).sum();
+  return trace;
 }
 
 const Vector& FactoredPrecision::variances() const {
@@ -207,7 +241,7 @@ std::shared_ptr<const FactoredPrecision> FactoredPrecision::read(io::Checksummed
   Matrix sums = in.matrix();
   Vector values = in.matrix().reshaped();
   const bool fits = m > 0 && are_places(m, places) && sums.rows() == m && places.rows() == values.size() &&
-                    values.allFinite();
+                    values.allFinite() && sums.allFinite();
   if (!fits) in.fail("its parts do not fit each other");
   auto out = make(
       std::make_shared<const PrecisionStructure>(m, as_indices(places.col(0)), as_indices(places.col(1))),

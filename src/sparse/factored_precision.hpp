@@ -26,6 +26,8 @@ class PrecisionStructure {
   /// Where an entry, or the diagonal's entry of a row, lies in the factor's values.
   std::size_t place(Index entry) const { return places_[static_cast<std::size_t>(entry)]; }
   std::size_t diagonal_place(Index row) const;
+  /// Of each row of the symmetric matrix, beside the diagonal.
+  Vector entries_of_rows() const;
   /// A x for the symmetric matrix A with these values.
   Matrix times(ConstVectorRef values, ConstMatrixRef x) const;
 
@@ -57,6 +59,10 @@ class FactoredPrecision {
   Vector diagonal() const;
   /// The diagonal of Sigma, by selected inversion; computed once.
   const Vector& variances() const;
+  /// Whether the sparse parts have entries at the same places, in the same order.
+  bool has_pattern_of(const FactoredPrecision& other) const;
+  /// tr(Sigma^-1 other's Sigma), where the two have one pattern.
+  double trace_with_inverse_of(const FactoredPrecision& other) const;
 
   /// Numbers of noise that a draw takes.
   Index noise_size() const { return dimension() + sums_.cols(); }
@@ -75,6 +81,10 @@ class FactoredPrecision {
   /// L'^-1 z and S^-1 v, one column at a time, so that no column depends on how many there are.
   Matrix solve_upper(ConstMatrixRef z) const;
   Matrix solve_sparse(ConstMatrixRef v) const;
+  /// S^-1 where the factor has entries, by selected inversion.
+  AlignedNumbers sparse_inverse() const;
+  /// T such that Sigma = S^-1 - T' T.
+  Matrix taken_by_sums() const;
   Vector compute_variances() const;
 
   std::shared_ptr<const PrecisionStructure> structure_;

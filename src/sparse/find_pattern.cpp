@@ -17,9 +17,11 @@ namespace {
 /// at a mode, or where a parameter is exactly 0, entries may vanish that do not elsewhere.
 constexpr double kMove = .1;
 constexpr double kAside = .5;
-/// A pattern is of use where its colours are at most this share of m, and its entries this share of m^2.
+/// A pattern is of use where its colours are at most this share of m, or this many, and its entries this
+/// share of m^2: E[-Hessian] from a few Hessians has far less noise than from as many gradients.
 constexpr double kMostColours = .25;
-constexpr double kMostEntries = .1;
+constexpr Index kFewColours = 64;
+constexpr double kMostEntries = .5;
 /// Largest m for which coordinates are moved one by one.
 constexpr Index kOneByOne = 4000;
 /// Most numbers in a factor of such a matrix, and most multiplications for it.
@@ -215,8 +217,10 @@ bool holds_elsewhere(Evaluator& evaluator, const HessianPattern& pattern,
 
 bool is_useful(const HessianPattern& pattern) {
   const SparseCholesky& factor = pattern.structure()->cholesky();
-  return static_cast<double>(pattern.colours()) <= kMostColours * static_cast<double>(pattern.dimension()) &&
-         factor.storage() <= kMostFactorNumbers && factor.work() <= kMostFactorWork;
+  const double most = std::max(static_cast<double>(std::min(kFewColours, pattern.dimension() / 2)),
+                               kMostColours * static_cast<double>(pattern.dimension()));
+  return static_cast<double>(pattern.colours()) <= most && factor.storage() <= kMostFactorNumbers &&
+         factor.work() <= kMostFactorWork;
 }
 
 }  // namespace

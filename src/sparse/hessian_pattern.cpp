@@ -102,7 +102,8 @@ HessianPattern::HessianPattern(Index m, PatternEntries entries)
   structure_ = std::make_shared<const PrecisionStructure>(m, places_.rows, places_.columns);
 }
 
-// Row i holds entry (i, j) alone where no other neighbour of i has the colour of j.
+// Row i holds entry (i, j) alone where no other neighbour of i has the colour of j. The row with fewer
+// neighbours is asked first: that of a coordinate on which all depend would take m questions for each entry.
 void HessianPattern::choose_readings(const Neighbours& neighbours) {
   const auto alone = [&](Index i, Index j) {
     return std::none_of(neighbours[at(i)].begin(), neighbours[at(i)].end(),
@@ -111,7 +112,10 @@ void HessianPattern::choose_readings(const Neighbours& neighbours) {
   for (std::size_t k = 0; k < places_.rows.size(); ++k) {
     const Index i = places_.rows[k];
     const Index j = places_.columns[k];
-    readings_.push_back(i == j || alone(i, j) ? Reading{i, j} : Reading{j, i});
+    const bool row_first = neighbours[at(i)].size() <= neighbours[at(j)].size();
+    const Reading first = row_first ? Reading{i, j} : Reading{j, i};
+    const bool first_is_alone = i == j || alone(first.row, first.moves);
+    readings_.push_back(first_is_alone ? first : Reading{first.moves, first.row});
   }
 }
 

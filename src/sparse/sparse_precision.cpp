@@ -13,6 +13,8 @@ namespace magva {
 
 namespace {
 
+/// Up to this m the Gaussian that comes out is dense: all that is known of posteriors applies to it.
+constexpr Index kDenseGaussian = 2000;
 /// Random directions by which squared lengths of steps are estimated.
 constexpr Index kProbes = 8;
 /// Largest step of an entry relative to the diagonal's.
@@ -110,6 +112,7 @@ class SparsePrecisionCovariance final : public Covariance {
 
   Gaussian gaussian(ConstVectorRef mean) const override {
     const Index m = pattern_->dimension();
+    if (m > kDenseGaussian) return Gaussian::sparse(mean, precision_);
     const Matrix sigma = precision_->solve(Matrix::Identity(m, m));
     return Gaussian::dense(mean, Eigen::LLT<Matrix>(sigma).matrixL());
   }
@@ -173,6 +176,11 @@ class SparsePrecisionCovariance final : public Covariance {
 std::unique_ptr<Covariance> make_sparse_precision(std::shared_ptr<const HessianPattern> pattern,
                                                   Vector values) {
   auto precision = FactoredPrecision::make(pattern->structure(), std::move(values), pattern->sums());
+  return make_sparse_precision(std::move(pattern), std::move(precision));
+}
+
+std::unique_ptr<Covariance> make_sparse_precision(std::shared_ptr<const HessianPattern> pattern,
+                                                  std::shared_ptr<const FactoredPrecision> precision) {
   if (!precision) return nullptr;
   return std::make_unique<SparsePrecisionCovariance>(std::move(pattern), std::move(precision));
 }

@@ -10,5 +10,8 @@ namespace magva {
 /// Null where the matrix with these values is not positive definite.
 std::unique_ptr<Covariance> make_sparse_precision(std::shared_ptr<const HessianPattern> pattern,
                                                   Vector values);
+/// Of a precision with the pattern's structure; null where it is.
+std::unique_ptr<Covariance> make_sparse_precision(std::shared_ptr<const HessianPattern> pattern,
+                                                  std::shared_ptr<const FactoredPrecision> precision);
 
 }  // namespace magva

@@ -1,7 +1,5 @@
 // The texts of a fit folder, from a stranger who knows how to make a checksum: fit.json, check.json and the
 // trace of a checkpoint are refused with a sentence, or survive being written again.
-#include <cstdlib>
-
 #include "magva/error.hpp"
 #include "magva/stored_check.hpp"
 #include "results/record_file.hpp"
@@ -9,10 +7,6 @@
 
 using namespace magva;
 using table::fuzz::require;
-
-// What writing a check takes, which would be the whole engine, and reading does not.
-std::string FitCheck::describe() const { std::abort(); }
-std::string magva::to_string(Distribution /*family*/) { std::abort(); }
 
 namespace {
 

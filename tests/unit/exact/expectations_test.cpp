@@ -49,6 +49,35 @@ double quotient(const Model& model, Point& at, double& x) {
   return (above - below) / (2 * h);
 }
 
+// Every third row with three times its weight.
+TEST(Expectations, ThinnedAreThoseOfARegressionOnTheseRows) {
+  const RowMatrix x = test::design(32, 4, 3);
+  const Vector weights = Vector::Ones(32) + .5 * test::normals(32, 1, 9).col(0).cwiseAbs();
+  const RowMatrix some = x(Eigen::seqN(0, 10, 3), Eigen::all);
+  for (const Kind kind : {Kind::logistic, Kind::poisson, Kind::known_noise}) {
+    const Vector y = test::responses(kind, x, 5);
+    const auto model = test::regression(kind, Design::own(x), y, NormalPriorOptions{}, weights);
+    const auto by_hand = test::regression(kind, Design::own(some), y(Eigen::seqN(0, 10, 3)),
+                                          NormalPriorOptions{}, 3 * weights(Eigen::seqN(0, 10, 3)));
+    const auto thinned = model.expectations()->thinned(3);
+    ASSERT_NE(thinned, nullptr);
+    const Point at = any_point(model, 2);
+    Workers workers(1);
+    Matrix gradients(model.dimension(), 2);
+    CurvatureProducts curvatures[2];
+    const ExpectedLogDensity* densities[] = {thinned.get(), by_hand.expectations()};
+    for (int k = 0; k < 2; ++k) {
+      const auto scratch = densities[k]->make_scratch(2);
+      Evaluation evaluation{*scratch, workers};
+      densities[k]->expect({at.mean, at.factors, at.residual_sd}, gradients.col(k), curvatures[k],
+                           evaluation);
+    }
+    EXPECT_LT((gradients.col(0) - gradients.col(1)).norm(), 1e-12 * gradients.col(1).norm());
+    EXPECT_LT((curvatures[0].diagonal - curvatures[1].diagonal).norm(),
+              1e-12 * curvatures[1].diagonal.norm());
+  }
+}
+
 TEST(Expectations, DerivativesAreThoseOfTheValue) {
   for (const auto& [name, model] : test::all_models(20, 5)) {
     ASSERT_NE(model.expectations(), nullptr) << name;

@@ -157,6 +157,25 @@ std::string fault(const std::string& formula, ResponseType type = ResponseType::
   return sentence<Error>([&] { learnt(formula, type); });
 }
 
+TEST(FormulaDesign, KeysAndGroupsThatAreTheSameAreSaid) {
+  std::string data = "y,id,g,h\n";
+  for (int i = 0; i < 12; ++i)
+    data += std::to_string(i % 5) + ",r" + std::to_string(i) + "," + "abc"[i % 3] + "," + "uvw"[i % 3] + "\n";
+  const auto fault_of = [&](const std::string& formula) {
+    return sentence<Error>([&] {
+      LearnOptions options;
+      options.formula = formula;
+      learn(table_of(data), options);
+    });
+  };
+  EXPECT_EQ(
+      fault_of("y ~ id"),
+      "formula, character 5: 'id' has another level in each of the 12 rows, like a name or a key: leave "
+      "it out");
+  EXPECT_EQ(fault_of("y ~ (1 | g) + (1 | h)"),
+            "formula, character 18: the groups 'g' and 'h' are the same rows: leave one of them out");
+}
+
 TEST(FormulaDesign, FaultsAreOneSentence) {
   EXPECT_EQ(fault("y ~ z"), "formula, character 5: data.csv has no column 'z'");
   EXPECT_EQ(fault("y ~ log(g)"), "data.csv: column 'g' holds text such as 'a', but log(g) needs numbers");

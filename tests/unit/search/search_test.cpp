@@ -106,6 +106,20 @@ TEST(DenseCurvature, OfNegativeDirectionsBecomesPositive) {
   EXPECT_EQ(positive_part(precision), precision);
 }
 
+// Above a size at which eigenvalues would take too long, the diagonal is raised until it suffices.
+TEST(DenseCurvature, OfManyParametersBecomesPositive) {
+  constexpr Index kSize = 610;
+  const Vector direction = normals(kSize, 1, 7).col(0).normalized();
+  Matrix indefinite = Matrix::Identity(kSize, kSize) - 1.5 * direction * direction.transpose();
+  indefinite(3, 3) = -4;
+  const Matrix found = positive_part(indefinite);
+  EXPECT_EQ(Eigen::LLT<Matrix>(found).info(), Eigen::Success);
+  EXPECT_GT(found(3, 3), 4);
+  // What was positive is left nearly as it was.
+  EXPECT_NEAR(found(10, 10), indefinite(10, 10), 1.1 * indefinite(10, 10));
+  EXPECT_NEAR(found(10, 11), indefinite(10, 11), 1e-12);
+}
+
 // The covariance I + 999 u u' has one factor, worth (.001 - 1 - log .001)/2 = 3 nats; a rank must gain 2 of
 // 400 parameters.
 TEST(SketchedCurvature, FindsTheOneFactorOfAPosterior) {

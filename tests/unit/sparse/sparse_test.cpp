@@ -1,10 +1,12 @@
 // The Hessian's pattern, its colours, and Gaussians whose precision has it.
 #include <gtest/gtest.h>
 #include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
 
 #include <cmath>
 
 #include "core/noise.hpp"
+#include "sparse/positive_precision.hpp"
 #include "sparse/sparse_precision.hpp"
 #include "support/targets.hpp"
 
@@ -248,11 +250,53 @@ TEST_F(SparseGaussian, TheLengthOfAStepIsFishers) {
   EXPECT_LT(std::abs(found / fisher - 1), 2);
 }
 
+/// Eigenvalues of the precision after a step, in units of that before it.
+Vector relative_precisions(const Covariance& after, const HessianPattern& pattern, const Matrix& before) {
+  const Matrix root = before.llt().matrixL();
+  const Matrix now = dense(pattern, after.coordinates(nullptr).factors.col(0));
+  const Matrix half = root.triangularView<Eigen::Lower>().solve(now);
+  const Matrix unit = root.triangularView<Eigen::Lower>().solve(half.transpose());
+  return unit.selfadjointView<Eigen::Lower>().eigenvalues();
+}
+
+// A curvature with some negative directions: the step takes away at most half of the precision in any
+// direction, and still goes on where the curvature is larger than the precision.
+TEST_F(SparseGaussian, AStepTowardsAnIndefiniteCurvatureIsDamped) {
+  Vector change = .5 * values;
+  Vector added = Vector::Zero(kSize);
+  added.tail(10) = -3 * precision.diagonal().tail(10);
+  pattern->add_to_diagonal(added, change);
+  ASSERT_FALSE(make_sparse_precision(pattern, values + change));
+  covariance->move({change, Vector::Zero(change.size())}, .5);
+  const Vector relative = relative_precisions(*covariance, *pattern, precision);
+  EXPECT_GE(relative.minCoeff(), .5 - 1e-9);
+  EXPECT_GT(relative.maxCoeff(), 1.05);
+}
+
+// With nothing but directions that take away too much, the step is shortened.
+TEST_F(SparseGaussian, AStepThatTakesAllAwayIsShortened) {
+  covariance->move({-10 * values, Vector::Zero(values.size())}, 1);
+  const Vector relative = relative_precisions(*covariance, *pattern, precision);
+  EXPECT_GE(relative.minCoeff(), .5 - 1e-9);
+  EXPECT_LE(relative.minCoeff(), 1);
+}
+
 TEST_F(SparseGaussian, RefusesWhatIsNotPositiveDefinite) {
   EXPECT_FALSE(make_sparse_precision(pattern, -values));
   const CovarianceTangent negative{-values, Vector::Zero(values.size())};
   EXPECT_FALSE(covariance->assign(negative));
   EXPECT_EQ(covariance->coordinates(nullptr).factors.col(0), values);
+}
+
+TEST_F(SparseGaussian, ADampedCurvatureIsPositiveDefinite) {
+  const PositivePrecision as_found = make_positive(*pattern, values);
+  EXPECT_EQ(as_found.damping, 0);
+  EXPECT_EQ(as_found.precision->values(), values);
+  const PositivePrecision damped = make_positive(*pattern, -values);
+  ASSERT_TRUE(damped.precision);
+  EXPECT_GT(damped.damping, 0);
+  EXPECT_EQ(dense(*pattern, damped.precision->values()).llt().info(), Eigen::Success);
+  EXPECT_FALSE(make_positive(*pattern, Vector::Constant(values.size(), NAN)).precision);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST_F(PartFiles, AreReadAsOneWhateverTheirLineEndsAndThePieces) {
         "a,b\n3,4");  // no line end, a byte order mark
   write("part-0.csv", "a,b\n1,2\n");
   write("part-3.csv", "a,b\n");  // no rows
-  for (const std::size_t piece : {1, 3, 1000}) {
+  for (const std::size_t piece : {1U, 3U, 1000U}) {
     JoinedSource source(matching_files(pattern("part-*.csv")));
     EXPECT_EQ(read_all(source, piece), "a,b\n1,2\n3,4\n5,6\r\n");
   }
