@@ -22,19 +22,44 @@ constexpr Index kMostProbes = 64;
 constexpr double kSmallError = .015;
 /// Of the logarithm of an sd: with a larger standard error it is left as it is.
 constexpr double kLargestError = .05;
+/// True changes differ by at least this, as a logarithm, from each other.
+constexpr double kLeastSpread = .02;
 /// The mean square of the changes holds that of their errors. Twice that is where the estimates are as far
 /// off as what they replace; so many times are asked for.
 constexpr double kLeastGain = 4;
 /// Relative, of each product's solution: far below what the probes leave.
 constexpr double kProbeResidual = 1e-2;
 constexpr Index kProbePairs = 8;
-/// Gradients or passes over the data, as a share of the fit's.
-constexpr double kEffort = .5;
+/// Gradients or passes over the data, as a multiple of the fit's.
+constexpr double kEffort = 1;
 
 double median_of(Vector values) {
   auto* middle = values.data() + values.size() / 2;
   std::nth_element(values.data(), middle, values.data() + values.size());
   return *middle;
+}
+
+/// What is common to all changes is known far better than each: an empirical Bayes estimate draws them
+/// towards their mean by as much as their errors explain their spread (Efron and Morris 1975).
+void shrink(SdEstimates& estimates) {
+  double mean = 0, spread = 0, weight = 0;
+  const auto known = [&](Index i) { return std::isfinite(estimates.log_change(i)); };
+  for (Index i = 0; i < estimates.se.size(); ++i) {
+    if (!known(i)) continue;
+    mean += estimates.log_change(i);
+    weight += 1;
+  }
+  if (weight < 2) return;
+  mean /= weight;
+  for (Index i = 0; i < estimates.se.size(); ++i)
+    if (known(i)) spread += std::pow(estimates.log_change(i) - mean, 2) - estimates.se(i) * estimates.se(i);
+  const double variance = std::max(kLeastSpread * kLeastSpread, spread / weight);
+  for (Index i = 0; i < estimates.se.size(); ++i) {
+    if (!known(i)) continue;
+    const double share = variance / (variance + estimates.se(i) * estimates.se(i));
+    estimates.log_change(i) = mean + share * (estimates.log_change(i) - mean);
+    estimates.se(i) *= std::sqrt(share);
+  }
 }
 
 /// Of the logarithms of the sds.
@@ -46,6 +71,7 @@ SdEstimates log_changes(const DiagonalEstimate& found, const Vector& sd) {
     out.log_change(i) = .5 * std::log(found.value(i)) - std::log(sd(i));
     out.se(i) = .5 * found.se(i) / found.value(i);
   }
+  shrink(out);
   return out;
 }
 
@@ -86,7 +112,9 @@ std::optional<SdEstimates> estimate(const Gaussian& q, MatrixProduct product, st
   while (estimator.probes() < kFewestProbes || median_of(found.se) > kSmallError) {
     const Index most = budget.probes(estimator.probes());
     const double shrinks = std::sqrt(static_cast<double>(estimator.probes()) / static_cast<double>(most));
-    if (most < kFewestProbes || median_of(found.se) * shrinks > kLargestError) return std::nullopt;
+    const bool hopeless =
+        estimator.probes() >= kFewestProbes && median_of(found.se) * shrinks > kLargestError;
+    if (most < kFewestProbes || hopeless) return std::nullopt;
     if (most < 2 * estimator.probes()) break;
     if (!estimator.add_probes(estimator.probes())) return std::nullopt;
     found = log_changes(estimator.estimate(), q.sd());
@@ -120,7 +148,8 @@ std::optional<SdEstimates> estimate_by_draws(Evaluator& evaluator, const Gaussia
 void estimate_sds(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
                   FitResult& result) {
   const Gaussian& q = result.posterior;
-  if (result.stopped != StopReason::kConverged || q.has_shape() || q.has_correction() || q.is_dense()) return;
+  if (result.stopped != StopReason::kConverged || q.has_shape() || q.has_correction() || q.is_full_rank())
+    return;
   Control control({.seconds = options.time_limit - result.seconds}, observers, Phase::kAssessment);
   control.go_on_from({{Phase::kAssessment, 0, result.gradient_evaluations, result.seconds, result.elbo},
                       static_cast<double>(result.gradient_evaluations)});

@@ -94,7 +94,7 @@ class Sds(Case):
         self.fails(USAGE, "fit", "data.csv", "--response", "y", "--rule", "adam", "--sd-for", "x0", "--out", "other", says="--sd-for")
 
     def test_estimates_of_the_rest(self):
-        self.table(150, 139, 4)
+        self.table(500, 139, 4)
         fit = ["fit", "data.csv", "--response", "y", "--prior", "coefficients ~ student_t(4, 0, 0.5)", "--rank", 1, "--starts", 1]
         self.succeeds(*fit, "--out", "fit", codes=(0, 3))
         record = self.record()

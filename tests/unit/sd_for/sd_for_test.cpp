@@ -136,38 +136,6 @@ TEST(FamilyResponse, EqualsRefitsUnderSmallTilts) {
     }
 }
 
-/// Pairs of columns that have much in common, beside what all have.
-Regression paired_regression(test::Kind kind) {
-  RowMatrix x = .4 * test::design(40, 8, 81);
-  x.colwise() += .5 * test::normals(40, 1, 82).col(0);
-  for (Index j = 0; j < 8; ++j)
-    x.col(j) += .6 * test::normals(40, 1, 83 + static_cast<std::uint64_t>(j / 4)).col(0);
-  return test::regression(kind, Design::own(x), test::responses(kind, x, 86),
-                          NormalPriorOptions{.variance = 2});
-}
-
-// Factors may be rotated, so that the Hessian is singular; no tilt moves along a rotation.
-TEST(FamilyResponse, EqualsRefitsOfSeveralFactors) {
-  for (const Index rank : {2, 3}) {
-    const Regression model = paired_regression(test::Kind::logistic);
-    FitOptions options;
-    options.rank = rank;
-    const Gaussian best = best_in_family(*model.expectations(), fit(model, options).posterior);
-    Workers workers(1);
-    ExactElbo elbo(*model.expectations(), workers);
-    const double h = 3e-5;
-    for (const Index i : {Index{1}, Index{6}}) {
-      const auto column = response_column(elbo, best, i, kGoOn);
-      ASSERT_TRUE(column.has_value()) << rank;
-      const auto mean_under = [&](double tilt) {
-        return best_in_family(Tilted(*model.expectations(), tilt * Vector::Unit(8, i)), best).mean();
-      };
-      const Vector refitted = (mean_under(h) - mean_under(-h)) / (2 * h);
-      EXPECT_LT((refitted - *column).norm(), 1e-5 * column->norm()) << rank;
-    }
-  }
-}
-
 // The ELBO's Hessian as a dense matrix, at the maximum of a family whose factors are unique.
 TEST(FamilyResponse, SolvesTheDenseSystem) {
   for (const test::Kind kind : {test::Kind::logistic, test::Kind::poisson}) {
