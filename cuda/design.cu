@@ -101,12 +101,13 @@ bool DesignOnDevice::place_as_int8(const magva_cuda_problem& problem, cudaStream
 
 void DesignOnDevice::place_dense(const magva_cuda_problem& problem, std::int64_t available, cudaStream_t stream) {
   const bool single = problem.storage == MAGVA_CUDA_FLOAT32;
-  stored_ = single ? Stored::float32 : Stored::float64;
+  const bool bytes = problem.storage == MAGVA_CUDA_INT8 || problem.storage == MAGVA_CUDA_INT8_SINGLE;
+  stored_ = bytes ? Stored::int8 : single ? Stored::float32 : Stored::float64;
   host_ = static_cast<const unsigned char*>(problem.data);
   host_stride_ = problem.stride;
-  element_ = single ? 4 : 8;
+  element_ = bytes ? 1 : single ? 4 : 8;
   stride_ = round_up<std::int64_t>(cols_, kAligned);
-  if (rows_ * stride_ <= available && (single ? place_as_int8<float>(problem, stream) : place_as_int8<double>(problem, stream))) {
+  if (!bytes && rows_ * stride_ <= available && (single ? place_as_int8<float>(problem, stream) : place_as_int8<double>(problem, stream))) {
     stored_ = Stored::int8;
     bytes_ = rows_ * stride_;
     return;

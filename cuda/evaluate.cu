@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "few_draws.cuh"
 #include "rows.cuh"
 
 namespace magva_cuda {
@@ -20,6 +21,37 @@ cublasStatus_t gemm(cublasHandle_t blas, cublasOperation_t a, cublasOperation_t 
   return cublasSgemm_64(blas, a, b, m, n, k, &one, A, lda, B, ldb, &zero, C, ldc);
 }
 
+cublasStatus_t gemv(cublasHandle_t blas, cublasOperation_t a, std::int64_t m, std::int64_t n, const double* A, std::int64_t lda,
+                    const double* x, double* y) {
+  const double one = 1;
+  const double zero = 0;
+  return cublasDgemv_64(blas, a, m, n, &one, A, lda, x, 1, &zero, y, 1);
+}
+cublasStatus_t gemv(cublasHandle_t blas, cublasOperation_t a, std::int64_t m, std::int64_t n, const float* A, std::int64_t lda,
+                    const float* x, float* y) {
+  const float one = 1;
+  const float zero = 0;
+  return cublasSgemv_64(blas, a, m, n, &one, A, lda, x, 1, &zero, y, 1);
+}
+
+/// Predictors of `rows` rows of x and K draws: K x rows.
+template <class Real>
+cublasStatus_t predict(cublasHandle_t blas, std::int64_t K, std::int64_t rows, std::int64_t cols, const Real* coefficients, const Real* x,
+                       std::int64_t stride, Real* predictors) {
+  if (K == 1) return gemv(blas, CUBLAS_OP_T, cols, rows, x, stride, coefficients, predictors);
+  return gemm(blas, CUBLAS_OP_T, CUBLAS_OP_N, K, rows, cols, coefficients, stride, x, stride, predictors, K);
+}
+/// Their gradients: cols x K.
+template <class Real>
+cublasStatus_t accumulate(cublasHandle_t blas, std::int64_t K, std::int64_t rows, std::int64_t cols, const Real* x, std::int64_t stride,
+                          const Real* residuals, Real* gradient) {
+  if (K == 1) return gemv(blas, CUBLAS_OP_N, cols, rows, x, stride, residuals, gradient);
+  return gemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, K, rows, x, stride, residuals, K, gradient, cols);
+}
+
+/// Of parts of gradients, at most, and how many there are at a time.
+constexpr std::int64_t kPartBytes = std::int64_t{1} << 28;
+constexpr std::int64_t kMostParts = 4096;
 /// Of the predictors of a sparse design, at most.
 constexpr std::int64_t kPredictorBytes = std::int64_t{1} << 31;
 
@@ -30,31 +62,42 @@ template <class Real>
 const Real* Rows::upload_draws(const magva_cuda_draws& draws, std::int64_t first, std::int64_t count, std::int64_t places) {
   const std::int64_t stride = design_->stride();
   const std::int64_t values = places * (stride + 2);
-  auto* to = reinterpret_cast<Real*>(staged_draws_.reserve(values * static_cast<std::int64_t>(sizeof(Real))));
-  std::fill_n(to, values, Real(0));
-  for (std::int64_t s = 0; s < count; ++s) {
-    const double* from = draws.coefficients + (first + s) * draws.coefficient_stride;
-    std::transform(from, from + design_->cols(), to + s * stride, [](double value) { return static_cast<Real>(value); });
-  }
+  const auto bytes = static_cast<std::int64_t>(sizeof(Real));
+  auto* staged = reinterpret_cast<Real*>(staged_draws_.reserve(values * bytes));
+  auto* on_device = reinterpret_cast<Real*>(draws_.reserve(values * bytes));
+  const double* from = draws.coefficients + first * draws.coefficient_stride;
+  const std::int64_t coefficients = resident_ ? 0 : places * stride;  // that come from the host
+  if (resident_)
+    spread_draws(from, draws.coefficient_stride, design_->cols(), count, on_device, stride, places, stream_);
+  std::fill_n(staged, coefficients + 2 * places, Real(0));
+  for (std::int64_t s = 0; s < count && !resident_; ++s)
+    std::transform(from + s * draws.coefficient_stride, from + s * draws.coefficient_stride + design_->cols(), staged + s * stride,
+                   [](double value) { return static_cast<Real>(value); });
   for (std::int64_t s = 0; s < count && likelihood_ == MAGVA_CUDA_GAUSSIAN; ++s) {
     const double* own = draws.own_values + (first + s) * MAGVA_CUDA_OWN_VALUES;
-    to[places * stride + s] = static_cast<Real>(own[0]);
-    to[places * (stride + 1) + s] = static_cast<Real>(own[1]);
+    staged[coefficients + s] = static_cast<Real>(own[0]);
+    staged[coefficients + places + s] = static_cast<Real>(own[1]);
   }
   if (is_family())
     check(cudaMemcpyAsync(own_values_.reserve(count * MAGVA_CUDA_OWN_VALUES), draws.own_values + first * MAGVA_CUDA_OWN_VALUES,
                           static_cast<std::size_t>(count) * MAGVA_CUDA_OWN_VALUES * 8, cudaMemcpyHostToDevice, stream_),
           "to take draws");
-  const std::int64_t bytes = values * static_cast<std::int64_t>(sizeof(Real));
-  check(cudaMemcpyAsync(draws_.reserve(bytes), to, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "to take draws");
-  return reinterpret_cast<const Real*>(draws_.data());
+  check(cudaMemcpyAsync(on_device + places * stride - coefficients, staged, static_cast<std::size_t>((coefficients + 2 * places) * bytes),
+                        cudaMemcpyHostToDevice, stream_),
+        "to take draws");
+  return on_device;
 }
 
 void Rows::return_sums(std::int64_t first, std::int64_t count, int each, const magva_cuda_sums& out) const {
   const std::int64_t cols = design_->cols();
   const double* sums = out_sums_.data();
+  double* gradient = out.gradient + first * out.gradient_stride;
+  if (resident_)
+    check(cudaMemcpy2DAsync(gradient, static_cast<std::size_t>(out.gradient_stride) * 8, gradient_.data(), static_cast<std::size_t>(cols) * 8,
+                            static_cast<std::size_t>(cols) * 8, static_cast<std::size_t>(count), cudaMemcpyDeviceToDevice, stream_),
+          "to keep gradients");
   for (std::int64_t s = 0; s < count; ++s) {
-    std::copy_n(out_.data() + s * cols, cols, out.gradient + (first + s) * out.gradient_stride);
+    if (!resident_) std::copy_n(out_.data() + s * cols, cols, gradient + s * out.gradient_stride);
     out.log_likelihood[first + s] = sums[each * s];
     out.by_own[2 * (first + s)] = sums[each * s + 1];
     out.by_own[2 * (first + s) + 1] = each > 2 ? sums[each * s + 2] : 0.;
@@ -63,8 +106,9 @@ void Rows::return_sums(std::int64_t first, std::int64_t count, int each, const m
 
 void Rows::fetch_sums(std::int64_t draws) {
   const std::int64_t values = draws * design_->cols();
-  check(cudaMemcpyAsync(out_.reserve(values), gradient_.data(), static_cast<std::size_t>(values) * 8, cudaMemcpyDeviceToHost, stream_),
-        "to return gradients");
+  if (!resident_)
+    check(cudaMemcpyAsync(out_.reserve(values), gradient_.data(), static_cast<std::size_t>(values) * 8, cudaMemcpyDeviceToHost, stream_),
+          "to return gradients");
   check(cudaMemcpyAsync(out_sums_.reserve(kDrawSums * draws), sums_.data(), static_cast<std::size_t>(kDrawSums * draws) * 8,
                         cudaMemcpyDeviceToHost, stream_),
         "to return sums");
@@ -101,8 +145,8 @@ void Rows::evaluate_group(const FusedPlan& plan, const magva_cuda_draws& draws, 
     launch_fused(plan, pass, stream_);
     pass.add = true;
   });
-  launch_reduce(pass.gradient, pass.sums, plan.blocks, plan.places, stride, cols, out_.reserve(kMostDraws * cols),
-                out_sums_.reserve(2 * kMostDraws), stream_);
+  launch_reduce(pass.gradient, pass.sums, plan.blocks, plan.places, stride, cols,
+                resident_ ? gradient_.reserve(kMostDraws * cols) : out_.reserve(kMostDraws * cols), out_sums_.reserve(2 * kMostDraws), stream_);
   check(cudaStreamSynchronize(stream_), "to evaluate rows");
   return_sums(first, count, 2, out);
 }
@@ -118,13 +162,13 @@ void Rows::evaluate_fused(const magva_cuda_draws& draws, const magva_cuda_sums& 
 }
 
 template <class Real>
-void Rows::differentiate_tile(std::int64_t first, std::int64_t nb, Real* predictors, std::int64_t draws, const Real* own) {
+void Rows::differentiate_tile(std::int64_t first, std::int64_t nb, Real* predictors, std::int64_t draws, const OwnOfDraws<Real>& own) {
   const int K = static_cast<int>(draws);
   double* chunk_sums = chunk_sums_.data();
   if (is_family())
     family_residuals<Real>(observations<double>(first), predictors, nb, K, own_values_.data(), chunk_sums, stream_);
   else
-    residuals<Real>(observations<Real>(first), predictors, nb, K, own, own + K, chunk_sums, stream_);
+    residuals<Real>(observations<Real>(first), predictors, nb, K, own.precision, own.log_scale, chunk_sums, stream_);
   add_chunks(chunk_sums, (nb + kChunkRows - 1) / kChunkRows, kDrawSums * draws, sums_.data(), stream_);
 }
 
@@ -146,9 +190,41 @@ void Rows::evaluate_many(const magva_cuda_draws& draws, const magva_cuda_sums& o
     for (std::int64_t first = 0; first < part.count; first += most) {
       const std::int64_t nb = std::min(most, part.count - first);
       const Real* x = tile_as<Real>(part.data, first, nb);
-      check(gemm(blas(), CUBLAS_OP_T, CUBLAS_OP_N, K, nb, cols, coefficients, stride, x, stride, predictors, K), "to find predictors");
-      differentiate_tile(part.first + first, nb, predictors, K, coefficients + K * stride);
-      check(gemm(blas(), CUBLAS_OP_N, CUBLAS_OP_T, cols, K, nb, x, stride, predictors, K, tile_gradient, cols), "to find gradients");
+      check(predict(blas(), K, nb, cols, coefficients, x, stride, predictors), "to find predictors");
+      differentiate_tile<Real>(part.first + first, nb, predictors, K, {coefficients + K * stride, coefficients + K * (stride + 1)});
+      check(accumulate(blas(), K, nb, cols, x, stride, predictors, tile_gradient), "to find gradients");
+      add_to(tile_gradient, K * cols, gradient, stream_);
+    }
+  });
+  fetch_sums(K);
+  return_sums(0, K, kDrawSums, out);
+}
+
+template <class Store, class Real>
+void Rows::evaluate_few(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
+  const std::int64_t K = draws.draws;
+  const std::int64_t cols = design_->cols();
+  const std::int64_t stride = design_->stride();
+  const std::int64_t places = draw_places(K);
+  const Real* coefficients = upload_draws<Real>(draws, 0, K, places);
+  const OwnOfDraws<Real> own{coefficients + places * stride, coefficients + places * (stride + 1)};
+  double* gradient = gradient_.reserve(K * cols);
+  auto* tile_gradient = reinterpret_cast<double*>(tile_gradient_.reserve(K * cols * 8));
+  check(cudaMemsetAsync(gradient, 0, static_cast<std::size_t>(K * cols) * 8, stream_), "to clear memory");
+  check(cudaMemsetAsync(sums_.reserve(kDrawSums * K), 0, static_cast<std::size_t>(kDrawSums * K) * 8, stream_), "to clear memory");
+  const std::int64_t most = std::clamp<std::int64_t>(kPartBytes / (8 * K * stride), 1, kMostParts) * kPartRows;
+  for_each_part([&](const RowsInMemory& part) {
+    for (std::int64_t first = 0; first < part.count; first += most) {
+      const std::int64_t nb = std::min(most, part.count - first);
+      const std::int64_t parts = (nb + kPartRows - 1) / kPartRows;
+      const Store* x = static_cast<const Store*>(part.data) + first * stride;
+      auto* predictors = reinterpret_cast<Real*>(predictors_.reserve(K * nb * static_cast<std::int64_t>(sizeof(Real))));
+      chunk_sums_.reserve((nb / kChunkRows + 1) * kDrawSums * K);
+      predict_few<Store, Real>(x, nb, stride, coefficients, static_cast<int>(K), predictors, stream_);
+      differentiate_tile<Real>(part.first + first, nb, predictors, K, own);
+      double* gradients = block_gradients_.reserve(parts * K * stride);
+      accumulate_few<Store, Real>(x, nb, stride, predictors, static_cast<int>(K), gradients, stream_);
+      launch_reduce(gradients, nullptr, static_cast<int>(parts), static_cast<int>(K), stride, cols, tile_gradient, nullptr, stream_);
       add_to(tile_gradient, K * cols, gradient, stream_);
     }
   });
@@ -167,7 +243,7 @@ void Rows::evaluate_sparse(const magva_cuda_draws& draws, std::int64_t first, st
   chunk_sums_.reserve((rows / kChunkRows + 1) * kDrawSums * K);
   check(cudaMemsetAsync(sums_.reserve(kDrawSums * K), 0, static_cast<std::size_t>(kDrawSums * K) * 8, stream_), "to clear memory");
   sparse_predict(design_->by_rows(), rows, coefficients, stride, K, predictors, stream_);
-  differentiate_tile(0, rows, predictors, K, coefficients + K * stride);
+  differentiate_tile<double>(0, rows, predictors, K, {coefficients + K * stride, coefficients + K * (stride + 1)});
   sparse_accumulate(design_->by_columns(), cols, predictors, K, gradient, stream_);
   fetch_sums(K);
   return_sums(first, count, kDrawSums, out);
@@ -178,8 +254,21 @@ void Rows::evaluate_dense(const magva_cuda_draws& draws, const magva_cuda_sums& 
   const int most = fused_draws<Store, Real>(design_->stride());
   if (!is_family() && draws.draws <= 2 * most)
     evaluate_fused<Store, Real>(draws, out);
+  else if (draws.draws <= kMostDraws)
+    evaluate_few<Store, Real>(draws, out);
   else
     evaluate_many<Real>(draws, out);
+}
+
+void Rows::evaluate_resident(const magva_cuda_draws& draws, const magva_cuda_sums& out) {
+  resident_ = true;
+  try {
+    evaluate(draws, out);
+  } catch (...) {
+    resident_ = false;
+    throw;
+  }
+  resident_ = false;
 }
 
 void Rows::evaluate(const magva_cuda_draws& draws, const magva_cuda_sums& out) {

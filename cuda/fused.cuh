@@ -62,7 +62,8 @@ FusedPlan plan_warp_rows(std::int64_t stride, const DeviceFacts& device);
 void plan_blocks(FusedPlan& plan, const DeviceFacts& device);
 void launch_fused(const FusedPlan& plan, const FusedPass& pass, cudaStream_t stream);
 
-/// Adds up the blocks' gradients and sums in the order of the blocks: out[s * columns + j] and out_sums[2 s ..].
+/// Adds up the blocks' gradients and sums in the order of the blocks: out[s * columns + j] and out_sums[2 s ..], if
+/// there are sums.
 void launch_reduce(const double* gradient, const double* sums, int blocks, int draws, std::int64_t stride, std::int64_t columns,
                    double* out, double* out_sums, cudaStream_t stream);
 

@@ -32,6 +32,16 @@ __global__ void gather_rows_kernel(const int4* from, const std::int64_t* rows, s
     for (std::int64_t j = threadIdx.x; j < words; j += blockDim.x) to[i * words + j] = from[rows[i] * words + j];
 }
 
+template <class Real>
+__global__ void spread_draws_kernel(const double* from, std::int64_t from_stride, std::int64_t cols, std::int64_t count, Real* to,
+                                    std::int64_t stride, std::int64_t places) {
+  for (std::int64_t e = thread_index(); e < stride * places; e += thread_count()) {
+    const std::int64_t j = e % stride;
+    const std::int64_t s = e / stride;
+    to[e] = j < cols && s < count ? static_cast<Real>(from[s * from_stride + j]) : Real(0);
+  }
+}
+
 template <class From>
 __global__ void add_to_kernel(const From* from, std::int64_t count, double* to) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] += static_cast<double>(from[i]);
@@ -42,6 +52,18 @@ __global__ void add_chunks_kernel(const double* sums, std::int64_t chunks, std::
     double total = out[i];
     for (std::int64_t c = 0; c < chunks; ++c) total += sums[c * count + i];
     out[i] = total;
+  }
+}
+
+// The same with a warp for each sum, which takes the chunks 32 at a time.
+__global__ void add_many_chunks_kernel(const double* sums, std::int64_t chunks, std::int64_t count, double* out) {
+  const int lane = threadIdx.x & 31;
+  for (std::int64_t i = thread_index() / 32; i < count; i += thread_count() / 32) {
+    double total = 0;
+#pragma unroll 8
+    for (std::int64_t c = lane; c < chunks; c += 32) total += sums[c * count + i];
+    total = warp_sum(total);
+    if (lane == 0) out[i] += total;
   }
 }
 
@@ -66,7 +88,7 @@ __global__ void reduce_kernel(const double* gradient, const double* sums, int bl
     for (int k = 0; k < kReduceWarps; ++k) total += parts[k][lane];
     out[draw * columns + column] = total;
   }
-  if (blockIdx.x == 0 && (warp == 1 || warp == 2)) {
+  if (sums != nullptr && blockIdx.x == 0 && (warp == 1 || warp == 2)) {
     double part = 0;
     for (int b = lane; b < blocks; b += 32) part += sums[(static_cast<std::int64_t>(b) * draws + draw) * 2 + (warp - 1)];
     part = warp_sum(part);
@@ -176,6 +198,15 @@ void gather_rows(const void* from, const std::int64_t* rows, std::int64_t count,
   check_launch("to choose rows");
 }
 
+template <class Real>
+void spread_draws(const double* from, std::int64_t from_stride, std::int64_t cols, std::int64_t count, Real* to, std::int64_t stride,
+                  std::int64_t places, cudaStream_t stream) {
+  spread_draws_kernel<<<blocks_for(stride * places), kBlock, 0, stream>>>(from, from_stride, cols, count, to, stride, places);
+  check_launch("to take draws");
+}
+template void spread_draws(const double*, std::int64_t, std::int64_t, std::int64_t, float*, std::int64_t, std::int64_t, cudaStream_t);
+template void spread_draws(const double*, std::int64_t, std::int64_t, std::int64_t, double*, std::int64_t, std::int64_t, cudaStream_t);
+
 template <class From>
 void add_to(const From* from, std::int64_t count, double* to, cudaStream_t stream) {
   add_to_kernel<<<blocks_for(count), kBlock, 0, stream>>>(from, count, to);
@@ -185,7 +216,11 @@ template void add_to(const float*, std::int64_t, double*, cudaStream_t);
 template void add_to(const double*, std::int64_t, double*, cudaStream_t);
 
 void add_chunks(const double* sums, std::int64_t chunks, std::int64_t count, double* out, cudaStream_t stream) {
-  add_chunks_kernel<<<blocks_for(count), kBlock, 0, stream>>>(sums, chunks, count, out);
+  constexpr std::int64_t kFewChunks = 64;
+  if (chunks <= kFewChunks)
+    add_chunks_kernel<<<blocks_for(count), kBlock, 0, stream>>>(sums, chunks, count, out);
+  else
+    add_many_chunks_kernel<<<blocks_for(count * 32), kBlock, 0, stream>>>(sums, chunks, count, out);
   check_launch("to add up");
 }
 

@@ -34,6 +34,10 @@ template <class T>
 void gather(const T* from, const std::int64_t* rows, std::int64_t count, T* to, cudaStream_t stream);
 /// The same for rows of a design; they begin at multiples of 16 bytes.
 void gather_rows(const void* from, const std::int64_t* rows, std::int64_t count, std::int64_t row_bytes, void* to, cudaStream_t stream);
+/// Columns of coefficients in another precision, filled up with zeros to `stride` entries and `places` columns.
+template <class Real>
+void spread_draws(const double* from, std::int64_t from_stride, std::int64_t cols, std::int64_t count, Real* to, std::int64_t stride,
+                  std::int64_t places, cudaStream_t stream);
 /// to += from.
 template <class From>
 void add_to(const From* from, std::int64_t count, double* to, cudaStream_t stream);
@@ -50,7 +54,7 @@ void residuals(const Observations& rows, Real* predictors, std::int64_t nb, int 
 template <class Real>
 void family_residuals(const Observations& rows, Real* predictors, std::int64_t nb, int draws, const double* own_values,
                       double* chunk_sums, cudaStream_t stream);
-/// out[i] += sum over chunks of sums[chunk * count + i], in order.
+/// out[i] += sum over chunks of sums[chunk * count + i], in an order that depends on their number alone.
 void add_chunks(const double* sums, std::int64_t chunks, std::int64_t count, double* out, cudaStream_t stream);
 
 struct SparseOnDevice {

@@ -48,15 +48,18 @@ struct FamilySlopes {
   }
 };
 
-// A block: 32 draws, 8 rows at a time.
+// A block: up to 32 draws, and as many rows at a time as there are threads for.
 template <class Real, class Slopes>
 __global__ void residuals_kernel(Slopes slopes, Real* predictors, std::int64_t nb, int draws, double* chunk_sums) {
-  const int draw = static_cast<int>(blockIdx.y * 32 + threadIdx.x);
+  const int wide = draws < 32 ? draws : 32;
+  const int lanes = kBlock / wide;  // of rows
+  const int lane = static_cast<int>(threadIdx.x) / wide;
+  const int draw = static_cast<int>(blockIdx.y) * 32 + static_cast<int>(threadIdx.x) % wide;
   const std::int64_t begin = blockIdx.x * kChunkRows;
   const std::int64_t end = begin + kChunkRows < nb ? begin + kChunkRows : nb;
   double sums[kDrawSums] = {};
-  if (draw < draws)
-    for (std::int64_t i = begin + threadIdx.y; i < end; i += blockDim.y) {
+  if (draw < draws && lane < lanes)
+    for (std::int64_t i = begin + lane; i < end; i += lanes) {
       Real& at = predictors[i * draws + draw];
       const RowSlopes row = slopes(i, draw, at);
       sums[0] += row.value;
@@ -64,20 +67,25 @@ __global__ void residuals_kernel(Slopes slopes, Real* predictors, std::int64_t n
       sums[2] += row.by_second;
       at = static_cast<Real>(row.by_eta);
     }
-  __shared__ double parts[kDrawSums][8][32];
-  for (int k = 0; k < kDrawSums; ++k) parts[k][threadIdx.y][threadIdx.x] = sums[k];
+  __shared__ double parts[kDrawSums][kBlock];
+  for (int k = 0; k < kDrawSums; ++k) parts[k][threadIdx.x] = sums[k];
   __syncthreads();
-  if (threadIdx.y < kDrawSums && draw < draws) {
-    double total = 0;
-    for (int k = 0; k < 8; ++k) total += parts[threadIdx.y][k][threadIdx.x];
-    chunk_sums[(static_cast<std::int64_t>(blockIdx.x) * draws + draw) * kDrawSums + threadIdx.y] = total;
+  for (int left = lanes; left > 1;) {
+    const int half = (left + 1) / 2;
+    if (lane < left - half)
+      for (int k = 0; k < kDrawSums; ++k) parts[k][threadIdx.x] += parts[k][threadIdx.x + half * wide];
+    left = half;
+    __syncthreads();
   }
+  if (lane == 0 && draw < draws)
+    for (int k = 0; k < kDrawSums; ++k)
+      chunk_sums[(static_cast<std::int64_t>(blockIdx.x) * draws + draw) * kDrawSums + k] = parts[k][threadIdx.x];
 }
 
 template <class Real, class Slopes>
 void launch_residuals(const Slopes& slopes, Real* predictors, std::int64_t nb, int draws, double* chunk_sums, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((nb + kChunkRows - 1) / kChunkRows), static_cast<unsigned>((draws + 31) / 32));
-  residuals_kernel<<<grid, dim3(32, 8), 0, stream>>>(slopes, predictors, nb, draws, chunk_sums);
+  residuals_kernel<<<grid, kBlock, 0, stream>>>(slopes, predictors, nb, draws, chunk_sums);
   check_launch("to evaluate likelihoods");
 }
 

@@ -2,10 +2,15 @@
 #include <new>
 #include <string>
 
+#include "family.cuh"
 #include "rows.cuh"
 
 struct magva_cuda_rows {
   magva_cuda::Rows rows;
+};
+
+struct magva_cuda_family {
+  magva_cuda::FamilyOnDevice family;
 };
 
 namespace {
@@ -64,6 +69,33 @@ const char* magva_cuda_evaluate(magva_cuda_rows* rows, const magva_cuda_draws* d
 
 const char* magva_cuda_expect(magva_cuda_rows* rows, const magva_cuda_gaussian* q, magva_cuda_expectations* out) {
   return guarded([&] { rows->rows.expect(*q, *out); });
+}
+
+const char* magva_cuda_family_create(magva_cuda_rows* rows, const magva_cuda_family_options* options, magva_cuda_family** out) {
+  return guarded([&] { *out = new magva_cuda_family{magva_cuda::FamilyOnDevice(rows->rows, *options)}; });
+}
+
+void magva_cuda_family_destroy(magva_cuda_family* family) { delete family; }
+
+const char* magva_cuda_family_write(magva_cuda_family* family, int32_t block, int32_t part, const double* from) {
+  return guarded([&] { family->family.write(block, part, from); });
+}
+
+const char* magva_cuda_family_read(magva_cuda_family* family, int32_t block, int32_t part, double* to) {
+  return guarded([&] { family->family.read(block, part, to); });
+}
+
+const char* magva_cuda_family_pass(magva_cuda_family* family, int32_t pass, int64_t iteration, const double* given, double* sums) {
+  return guarded([&] { family->family.pass(pass, iteration, given, sums); });
+}
+
+const char* magva_cuda_family_own(magva_cuda_family* family, double* own) {
+  return guarded([&] { family->family.own(own); });
+}
+
+const char* magva_cuda_family_evaluate(magva_cuda_family* family, const double* own_values, const double* own_slopes, double* log_density,
+                                       double* finite) {
+  return guarded([&] { family->family.evaluate(own_values, own_slopes, log_density, finite); });
 }
 
 }  // extern "C"

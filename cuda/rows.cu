@@ -15,7 +15,7 @@ constexpr std::int64_t kMostTileRows = 65536;
 }  // namespace
 
 Rows::Rows(const magva_cuda_problem& problem)
-    : likelihood_(problem.likelihood), single_(problem.storage == MAGVA_CUDA_FLOAT32) {
+    : likelihood_(problem.likelihood), single_(problem.storage == MAGVA_CUDA_FLOAT32 || problem.storage == MAGVA_CUDA_INT8_SINGLE) {
   check(cudaSetDevice(problem.device), "to be chosen");
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, problem.device), "to describe itself");

@@ -21,13 +21,25 @@ class Rules {
   NormalRules view_{};
 };
 
+/// Of each draw, if the likelihood is Gaussian.
+template <class Real>
+struct OwnOfDraws {
+  const Real* precision;
+  const Real* log_scale;
+};
+
 class Rows {
  public:
   explicit Rows(const magva_cuda_problem& problem);
   ~Rows();
 
   void evaluate(const magva_cuda_draws& draws, const magva_cuda_sums& out);
+  /// The same where the draws' coefficients, and the gradients that come back, are in the device's memory.
+  void evaluate_resident(const magva_cuda_draws& draws, const magva_cuda_sums& out);
   void expect(const magva_cuda_gaussian& q, magva_cuda_expectations& out);
+  const DeviceFacts& device() const { return device_; }
+  std::int64_t cols() const { return design_->cols(); }
+  cudaStream_t stream() const { return stream_; }
   const std::string& description() const { return description_; }
 
  private:
@@ -39,6 +51,9 @@ class Rows {
                       const magva_cuda_sums& out);
   template <class Real>
   void evaluate_many(const magva_cuda_draws& draws, const magva_cuda_sums& out);
+  /// A few draws that the fused kernels do not take.
+  template <class Store, class Real>
+  void evaluate_few(const magva_cuda_draws& draws, const magva_cuda_sums& out);
   template <class Store, class Real>
   void evaluate_dense(const magva_cuda_draws& draws, const magva_cuda_sums& out);
   void evaluate_sparse(const magva_cuda_draws& draws, std::int64_t first, std::int64_t count, const magva_cuda_sums& out);
@@ -50,7 +65,7 @@ class Rows {
   void return_sums(std::int64_t first, std::int64_t count, int each, const magva_cuda_sums& out) const;
   /// Turns a tile's predictors into residuals, and adds up the sums of each draw; of rows from `first` on.
   template <class Real>
-  void differentiate_tile(std::int64_t first, std::int64_t nb, Real* predictors, std::int64_t draws, const Real* own);
+  void differentiate_tile(std::int64_t first, std::int64_t nb, Real* predictors, std::int64_t draws, const OwnOfDraws<Real>& own);
   /// Calls use(rows) for the rows that are evaluated, part by part: all, or those that were chosen.
   void for_each_part(const std::function<void(const RowsInMemory&)>& use);
   void choose(const std::int64_t* rows, std::int64_t count);
@@ -88,6 +103,7 @@ class Rows {
   };
   RowValues all_, chosen_;
   const RowValues* current_ = &all_;
+  bool resident_ = false;
   std::int64_t chosen_count_ = 0;
   Buffer<std::int64_t> chosen_rows_;
   Buffer<unsigned char> chosen_design_;

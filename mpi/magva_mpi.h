@@ -19,8 +19,15 @@ void magva_mpi_finish(void);
 void magva_mpi_abort(void);
 /* From rank 0 to all. */
 const char* magva_mpi_broadcast(void* data, int64_t bytes);
+/* From any rank to all. */
+const char* magva_mpi_broadcast_from(int32_t root, void* data, int64_t bytes);
 /* Sums over the ranks, added in their order, to rank 0; on the others the values are lost. */
 const char* magva_mpi_sum_to_first(double* values, int64_t count);
+/* Adds up parts of all ranks, which begin at all + (rank * parts + part) * count, and leaves the result in the first. */
+typedef void magva_mpi_add_up(const void* context, double* all, int64_t count);
+/* Each rank's `parts`, of `count` values each and one after another; on rank 0 the first becomes what add_up makes of all of them, to
+   which some of the values of all parts are given at a time. On the others the values are lost. */
+const char* magva_mpi_combine_at_first(double* values, int64_t parts, int64_t count, magva_mpi_add_up* add_up, const void* context);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include "algorithm1/fitter.hpp"
@@ -63,8 +64,8 @@ double step_seconds(const Model& model, Index draws, int threads) {
   return fastest(kBudget, [&] { fitter.step(); });
 }
 
-double pass_seconds(const Model& model, Index draws) {
-  Workers workers(1);
+double pass_seconds(const Model& model, Index draws, int threads = 1) {
+  Workers workers(threads);
   const auto scratch = model.make_scratch(draws);
   Evaluation evaluation{*scratch, workers};
   const Matrix theta = Matrix::Constant(model.dimension(), draws, 1e-3);
@@ -79,6 +80,65 @@ void print_steps(const std::string& name, const Regression& regression, std::ini
     fmt::print("{}, {} draw(s): step {:.1f} us ({:.1f} us with 4 threads), pass {:.1f} us [{}]\n", name,
                count, 1e6 * step_seconds(*gpu.model, count, 1), 1e6 * step_seconds(*gpu.model, count, 4),
                1e6 * pass_seconds(*gpu.model, count), gpu.description);
+  std::fflush(stdout);
+}
+
+/// With the family on the GPU and on the processor.
+void print_wide(const std::string& name, const Regression& regression) {
+  for (const Index above : {Index{0}, std::numeric_limits<Index>::max()}) {
+    const DeviceModel gpu = on_device(regression, {.family_above = above});
+    for (const Index draws : {1, 8})
+      fmt::print(
+          "{}, family on the {}, {} draw(s): step {:.1f} us ({:.1f} us with 16 threads), pass {:.1f} us "
+          "[{}]\n",
+          name, above == 0 ? "GPU" : "processor", draws, 1e6 * step_seconds(*gpu.model, draws, 1),
+          1e6 * step_seconds(*gpu.model, draws, 16), 1e6 * pass_seconds(*gpu.model, draws), gpu.description);
+    std::fflush(stdout);
+  }
+}
+
+/// Rows of an intercept and 30 entries each.
+Regression sparse_regression(Index rows, Index cols) {
+  SparseMatrix x;
+  x.cols = cols;
+  Vector y(rows);
+  for (Index i = 0; i < rows; ++i) {
+    x.columns.push_back(0);
+    x.values.push_back(1);
+    for (Index k = 0; k < 30; ++k) {  // one in each of 30 stretches, so that they are in order
+      const Range range = piece(cols - 1, 30, k);
+      const double u = uniform(static_cast<std::uint64_t>(i * 31 + k));
+      x.columns.push_back(static_cast<std::int32_t>(
+          1 + range.begin + static_cast<Index>(u * static_cast<double>(range.size()))));
+      x.values.push_back(uniform(static_cast<std::uint64_t>(i * 37 + k)) - .5);
+    }
+    x.starts.push_back(static_cast<std::int64_t>(x.values.size()));
+    y(i) = uniform(~static_cast<std::uint64_t>(i)) < .5 ? 1 : 0;
+  }
+  return logistic_regression({Design::own(std::move(x)), std::move(y), Vector(), {}});
+}
+
+/// Zeros and ones on the processor, in int8 and as the doubles that they were given as.
+void print_bytes(Index rows, Index cols, int cores) {
+  RowMatrix x(rows, cols);
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < cols; ++j)
+      x(i, j) = j == 0 || uniform(static_cast<std::uint64_t>(i * cols + j)) < .3 ? 1 : 0;
+  const Vector y = Vector::NullaryExpr(rows, [](Index i) { return static_cast<double>(i % 2); });
+  const Regression doubles =
+      logistic_regression({Design::view(DenseRows<double>{x.data(), rows, cols, cols}), y, Vector(), {}});
+  const Regression bytes = logistic_regression({doubles.design().compact(), y, Vector(), {}});
+  for (const int threads : {1, cores})
+    for (const Index draws : {1, 8}) {
+      const double in_doubles = pass_seconds(doubles, draws, threads);
+      const double in_bytes = pass_seconds(bytes, draws, threads);
+      fmt::print(
+          "{} x {} zeros and ones on {} core(s), {} draw(s): {:.2f} ms as doubles ({:.0f} MB), {:.2f} ms in "
+          "int8 "
+          "({:.0f} MB): {:.2f} times\n",
+          rows, cols, threads, draws, 1e3 * in_doubles, 1e-6 * static_cast<double>(doubles.design().bytes()),
+          1e3 * in_bytes, 1e-6 * static_cast<double>(bytes.design().bytes()), in_doubles / in_bytes);
+    }
   std::fflush(stdout);
 }
 
@@ -132,10 +192,12 @@ void print_streaming(const Regression& regression, double bytes) {
 void run(bool with_fits, Index rows, Index cols) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   Workers workers(cores);
+  print_bytes(rows / 5, cols, cores);
   const auto shape = [&](Index n, const char* what) { return fmt::format("{} x {} {}", n, cols, what); };
   {
     const Regression small = logistic_regression(make_data<float>(rows / 10, cols, Values::numbers, workers));
     print_steps(shape(rows / 10, "float32"), small, {1, 8});
+    print_wide(shape(rows / 10, "float32"), small);
   }
   {
     const Regression ones =
@@ -152,6 +214,12 @@ void run(bool with_fits, Index rows, Index cols) {
         family_regression(make_data<float>(rows, cols, Values::numbers, workers),
                           Distribution::negative_binomial, Link::log, make_prior(NormalPriorOptions{}, cols));
     print_steps(shape(rows, "float32, negative binomial"), counts, {1, 8});
+  }
+  {
+    const Index wide = 120 * cols;
+    print_wide(fmt::format("{} x {} float32", rows / 200, wide),
+               logistic_regression(make_data<float>(rows / 200, wide, Values::numbers, workers)));
+    print_wide(fmt::format("{} x {} sparse", rows / 5, 2 * wide), sparse_regression(rows / 5, 2 * wide));
   }
   const Regression regression = logistic_regression(make_data<float>(rows, cols, Values::numbers, workers));
   print_steps(shape(rows, "float32"), regression, {1, 8, 64});

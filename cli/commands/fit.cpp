@@ -14,6 +14,7 @@
 #include "exit_codes.hpp"
 #include "fitting/interrupt.hpp"
 #include "fitting/run.hpp"
+#include "magva/device.hpp"
 #include "magva/error.hpp"
 #include "magva/fit_folder.hpp"
 #include "magva/prediction.hpp"
@@ -309,6 +310,12 @@ void check_options(const Values& values, const source::ModelSource& source) {
 source::ModelSource checked_source(const Values& values, Ranks& ranks) {
   source::ModelSource source = ranks.make_source(values);
   check_options(values, source);
+  const FitOptions options = fitting::fit_options(values, source.model->dimension());
+  if (options.algorithm1) {
+    std::string stays =
+        why_family_stays(*source.model, *options.algorithm1, options.rank.value_or(kAlgorithm1Rank));
+    if (!stays.empty()) source.notes.push_back(std::move(stays));
+  }
   return source;
 }
 

@@ -9,6 +9,7 @@
 #include "commands/sources.hpp"
 #include "exit_codes.hpp"
 #include "magva/error.hpp"
+#include "table/shared_table.hpp"
 
 namespace magva::commands {
 
@@ -52,6 +53,18 @@ std::shared_ptr<const Regression> regression_of(const ModelSource& source, const
 void move_minibatch(ModelSource& source) {
   if (source.minibatch)
     source.minibatch = std::make_shared<const Minibatch>(source.model, source.minibatch->options());
+}
+
+/// A job of one rank sums over rows as one of several does, so that either goes on with what the other began.
+void add_as_ranks_do(ModelSource& source) {
+  static const std::unique_ptr<Communicator> alone = single_communicator();
+  const auto regression = std::dynamic_pointer_cast<const Regression>(source.model);
+  if (!regression) return;
+  DistributeOptions options;
+  options.start = regression->start();
+  options.whole = regression;
+  source.model = distribute(*regression, *alone, options);
+  move_minibatch(source);
 }
 
 /// A sparse design is kept on a GPU by columns, too, from which no rows can be taken.
@@ -116,7 +129,10 @@ Ranks::~Ranks() {
 
 ModelSource Ranks::make_share(const Values& values) {
   return share(values, [&] {
-    return commands::make_source(values, {communicator_->rank(), communicator_->size()});
+    const auto read = [&](const std::string& path, const table::ReadOptions& options) {
+      return table::read_shared(path, options, *communicator_);
+    };
+    return commands::make_source(values, {communicator_->rank(), communicator_->size()}, read);
   });
 }
 
@@ -153,6 +169,7 @@ ModelSource Ranks::make_source(const Values& values) {
     return make_share(values);
   }
   ModelSource source = commands::make_source(values);
+  if (is_only_rank() && values.text("device") != "cuda") add_as_ranks_do(source);
   place_on_device(source, values);
   return source;
 }

@@ -187,12 +187,11 @@ source::ModelSource design_file_source(const Values& values, const source::RowSh
   return source;
 }
 
-source::ModelSource table_source(const Values& values) {
+source::ModelSource table_source(const Values& values, const ReadTable& read) {
   if (values.given("data") || values.given("generated-quantities"))
     throw UsageError("--data and --generated-quantities belong to Stan models; a table is given as FILE");
   const std::string& file = values.arguments.at(0);
-  source::ModelSource source =
-      make_source(values, [&] { return table::read_table(file, read_options(values)); });
+  source::ModelSource source = make_source(values, [&] { return read(file, read_options(values)); });
   source.data.file = file;  // messages call "-" standard input, records do not
   return source;
 }
@@ -231,13 +230,19 @@ bool is_design_in_parts(const Values& values) {
          design_file::is_design_file(table::matching_files(values.arguments[0]).front());
 }
 
-source::ModelSource make_source(const Values& values, const source::RowShare& share) {
+source::ModelSource make_source(const Values& values) {
+  return make_source(values, {}, [](const std::string& path, const table::ReadOptions& options) {
+    return table::read_table(path, options);
+  });
+}
+
+source::ModelSource make_source(const Values& values, const source::RowShare& share, const ReadTable& read) {
   if (values.arguments.empty())
     throw UsageError("the data of the fit were in memory, not in a file: name a file with the same data");
   const std::string& file = values.arguments.at(0);
   if (source::is_stan_file(file)) return stan_source(values);
   const bool encoded = design_file::is_design_file(file) || is_design_in_parts(values);
-  return encoded ? design_file_source(values, share) : table_source(values);
+  return encoded ? design_file_source(values, share) : table_source(values, read);
 }
 
 source::ConvertOptions convert_options(const Values& values) {

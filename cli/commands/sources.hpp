@@ -13,9 +13,14 @@ namespace magva::commands {
 table::ReadOptions read_options(const options::Values& values);
 table::MissingPolicy missing_policy(const options::Values& values);
 
+/// How the table in a file, or in several, is read.
+using ReadTable = std::function<table::Table(const std::string& path, const table::ReadOptions& options)>;
+
 /// Reads the model and data that the options of `magva fit` name; of design files in parts, only a share of
 /// the rows has to be in memory. Throws UsageError, DataError or IoError.
-source::ModelSource make_source(const options::Values& values, const source::RowShare& share = {});
+source::ModelSource make_source(const options::Values& values);
+source::ModelSource make_source(const options::Values& values, const source::RowShare& share,
+                                const ReadTable& read);
 /// Whether they name design files in parts.
 bool is_design_in_parts(const options::Values& values);
 /// The same as make_source for a table, which is read once the options have been found valid.

@@ -21,14 +21,15 @@ struct Observations;
 struct RegressionTerms;
 }  // namespace detail
 
-/// Dense rows: entry (i, j) is data[i * stride + j]. Single precision halves the bytes; sums are always in
-/// double.
+/// Dense rows: entry (i, j) is data[i * stride + j]. Single precision halves the bytes, and small whole
+/// numbers take one; sums are always in double.
 template <class Scalar>
 struct DenseRows {
   const Scalar* data = nullptr;
   Index rows = 0;
   Index cols = 0;
   Index stride = 0;
+  bool single = sizeof(Scalar) == 4;  ///< given in single precision: a GPU may evaluate draws so
 };
 
 /// Compressed sparse rows: row i has the entries starts[i] .. starts[i + 1] - 1 of `columns` and `values`.
@@ -40,7 +41,7 @@ struct SparseRows {
   Index cols = 0;
 };
 
-using Rows = std::variant<DenseRows<double>, DenseRows<float>, SparseRows>;
+using Rows = std::variant<DenseRows<double>, DenseRows<float>, SparseRows, DenseRows<std::int8_t>>;
 
 /// The storage behind SparseRows, as a reader fills it.
 struct SparseMatrix {
@@ -56,7 +57,8 @@ using SingleRowMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eig
 /// looks at someone else's, such as a memory-mapped file. Cheap to copy: copies share the values.
 class Design {
  public:
-  /// Takes the matrix over. Throws DataError at an entry that is not finite.
+  /// Takes the matrix over. Throws DataError at an entry that is not finite. A dense matrix that is larger
+  /// than the caches and has whole numbers from -128 to 127 alone is kept in int8.
   static Design own(RowMatrix matrix);
   static Design own(SingleRowMatrix matrix);
   static Design own(SparseMatrix matrix);
@@ -65,8 +67,12 @@ class Design {
 
   Index rows() const;
   Index cols() const;
+  /// This design, or a copy in int8 if own() would keep it so.
+  Design compact() const;
   /// The values stored: rows times columns, or the entries of a sparse design.
   Index entries() const;
+  /// That they take, without indices.
+  Index bytes() const;
   const Rows& storage() const { return rows_; }
 
  private:
@@ -194,7 +200,7 @@ class Regression final : public Model {
   const Likelihood& likelihood() const { return *likelihood_; }
   /// The regression coefficients at theta, which the non-centred horseshoe makes out of its coordinates.
   void coefficients(ConstVectorRef theta, VectorRef out) const;
-  /// The same model on some of its rows, in order, which stay where they are; their share of the constants.
+  /// The same model on some of its rows, in order, which stay where they are.
   Regression on_rows(Range rows) const;
   /// The same likelihood and rows with another prior of as many coefficients.
   Regression with_prior(std::shared_ptr<const CoefficientPrior> prior) const;
@@ -208,6 +214,7 @@ class Regression final : public Model {
                        MatrixRef gradient, Evaluation& evaluation) const;
   std::unique_ptr<Scratch> make_scratch(Index max_draws, Index sampled_rows) const;
   void find_expectations();
+  double constant_of_rows() const;
   detail::Observations observations() const;
   void set_shapes(ConstMatrixRef theta, detail::RegressionScratch& scratch) const;
   double add_prior(const detail::DrawLayout& layout, ConstMatrixRef theta, Index draw,
@@ -218,6 +225,7 @@ class Regression final : public Model {
   std::shared_ptr<const Vector> weight_;
   std::shared_ptr<const Vector> offset_;  // null: none
   std::shared_ptr<const Vector> status_;  // null: no row is censored
+  std::shared_ptr<const Vector> trials_;  // null: one each
   bool unweighted_ = false;
   std::vector<std::string> names_;
   double constant_;  // of the log likelihood of all rows

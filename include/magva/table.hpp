@@ -97,7 +97,8 @@ struct Table {
   std::optional<SparseRowMatrix> features;
   Index rows = 0;
   LineMap lines;
-  std::string sha256;  ///< of the file's bytes, if the reader was asked for it
+  std::int64_t end_line = 1;  ///< the line after the last
+  std::string sha256;         ///< of the file's bytes, if the reader was asked for it
 
   const Column* find(std::string_view name) const;
   std::vector<std::string> names() const;

@@ -25,7 +25,12 @@ DENSITY = """
 
 
 def start(body):
-    script = textwrap.dedent("import magva, time, warnings\n" + textwrap.dedent(body) + "\nprint(fit.stopped, len(fit.mean))")
+    # What a fit imports is there before the signal comes, however busy the machine.
+    script = textwrap.dedent(
+        "import magva, magva._tables, time, warnings\nmagva.fit, magva.fit_arrays\n"
+        + textwrap.dedent(body)
+        + "\nprint(fit.stopped, len(fit.mean))"
+    )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     time.sleep(1.5)

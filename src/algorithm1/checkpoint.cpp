@@ -55,6 +55,7 @@ void visit_counters(Visit&& visit, State& s) {
 }  // namespace
 
 void Fitter::save(io::ChecksummedWriter& out) const {
+  state_->fetch_blocks();
   const State& s = *state_;
   out.integer(s.model.dimension());
   visit_options(io::Put{out}, s.options);
@@ -79,8 +80,8 @@ Fitter Fitter::resume(io::ChecksummedReader& in, const Model& model, int threads
   FitterOptions options;
   visit_options(io::Get{in}, options);
   options.threads = threads;
-  auto state = std::make_unique<State>(model, options, Whitening::none(model.dimension()),
-                                       Vector::Zero(model.dimension()));
+  auto state =
+      State::make(model, options, Whitening::none(model.dimension()), Vector::Zero(model.dimension()));
   visit_counters(io::Get{in}, *state);
   const bool counted = state->iteration >= 0 && state->averaged >= 0 && state->rejected_in_a_row >= 0;
   if (!counted || (state->averaged > 0 && state->average.empty())) in.fail("its parts do not fit each other");

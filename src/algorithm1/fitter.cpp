@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "algorithm1/device_state.hpp"
 #include "algorithm1/fitter_state.hpp"
 #include "algorithm1/two_pass_update.hpp"
 #include "core/huge_pages.hpp"
@@ -83,6 +84,14 @@ Fitter::State::State(const Model& model_, const FitterOptions& options_, const W
   zeros.resize(row_tasks(m));
 }
 
+std::unique_ptr<Fitter::State> Fitter::State::make(const Model& model, const FitterOptions& options,
+                                                   const Whitening& whitening, ConstVectorRef start) {
+  const auto* host = dynamic_cast<const FamilyHost*>(&model);
+  if (host == nullptr || host->family_stays() || family_stays(options))
+    return std::make_unique<State>(model, options, whitening, start);
+  return std::make_unique<OnDevice>(*host, model, options, whitening, start);
+}
+
 void Fitter::State::set_whitening(const Whitening& to) {
   whitening = to;
   whitened = (to.centre.array() != 0).any() || (to.scale.array() != 1).any();
@@ -151,7 +160,7 @@ void Fitter::State::weigh_draws() {
       ++accepted;
       sum += log_density(s);
     } else {
-      gradient.col(s).setZero();
+      drop_draw(s);
     }
   }
   evaluations += options.draws;
@@ -205,7 +214,10 @@ void Fitter::State::average_blocks() {
   const double from = (1 - options.average_last) * static_cast<double>(options.max_iterations);
   if (average.empty() || static_cast<double>(iteration) < from) return;
   ++averaged;
-  const double share = 1 / static_cast<double>(averaged);
+  add_to_average(1 / static_cast<double>(averaged));
+}
+
+void Fitter::State::add_to_average(double share) {
   for (std::size_t b = 0; b < average.size(); ++b)
     average[b].value += share * (family->blocks()[b].value - average[b].value);
 }
@@ -228,7 +240,7 @@ Fitter::Fitter(const Model& model, const FitterOptions& options)
 
 Fitter::Fitter(const Model& model, const FitterOptions& options, const Whitening& whitening,
                ConstVectorRef start)
-    : state_(std::make_unique<State>(model, options, whitening, start)) {}
+    : state_(State::make(model, options, whitening, start)) {}
 
 Fitter::Fitter(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Fitter::~Fitter() = default;
@@ -271,7 +283,7 @@ FitterResult Fitter::run(const std::vector<IterationObserver>& observers) {
       return result(StopReason::kTimeLimit, fmt::format("{} seconds were over after iteration {}",
                                                         s.options.time_limit, s.iteration));
   }
-  s.family->prepare();
+  s.prepare();
   if (!s.healthy())
     return result(
         StopReason::kDiverged,
@@ -280,6 +292,7 @@ FitterResult Fitter::run(const std::vector<IterationObserver>& observers) {
 }
 
 FitterResult Fitter::result(StopReason reason, std::string stop_detail) const {
+  state_->fetch_blocks();
   const State& s = *state_;
   const auto& blocks = reason == StopReason::kDiverged ? s.good
                        : s.averaged > 0                ? s.average
@@ -292,6 +305,7 @@ FitterResult Fitter::result(StopReason reason, std::string stop_detail) const {
 void Fitter::set_step_scale(double scale) { state_->scale = scale; }
 Family& Fitter::family() {
   state_->drawn = false;
+  state_->release_blocks();
   return *state_->family;
 }
 const FitterOptions& Fitter::options() const { return state_->options; }

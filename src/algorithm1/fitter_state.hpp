@@ -8,8 +8,15 @@ namespace magva {
 
 struct Fitter::State {
   State(const Model& model, const FitterOptions& options, const Whitening& whitening, ConstVectorRef start);
+  virtual ~State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  /// On the model's device if it has one for the family.
+  static std::unique_ptr<State> make(const Model& model, const FitterOptions& options,
+                                     const Whitening& whitening, ConstVectorRef start);
 
   class TwoPassUpdate;
+  class OnDevice;
 
   /// A block and what moves it.
   struct MovingBlock {
@@ -22,20 +29,29 @@ struct Fitter::State {
   void set_whitening(const Whitening& to);
   /// Some rows of it.
   void draw_noise(std::int64_t for_iteration, Range rows);
-  void draw();
-  void evaluate_model();
+  virtual void draw();
+  virtual void evaluate_model();
   /// In antithetic pairs. Leaves columns with the mean and the half-differences of the true gradients, which
   /// is all that the family's estimates depend on. False if not all is finite.
   bool evaluate_pairs(Evaluation& evaluation);
-  bool finite_gradient(Index draw);
+  virtual bool finite_gradient(Index draw);
+  /// Leaves it out of all sums.
+  virtual void drop_draw(Index draw) { gradient.col(draw).setZero(); }
   void weigh_draws();
-  void update_blocks();
+  virtual void update_blocks();
   void update_blocks_naturally();
   void update_each_block();
   void update_block(BlockKind kind);
   void average_blocks();
-  void keep_good_blocks();
-  bool healthy() const;
+  virtual void add_to_average(double share);
+  virtual void keep_good_blocks();
+  virtual bool healthy() const;
+  /// Factorises the covariance at the current blocks.
+  virtual void prepare() { family->prepare(); }
+  /// Blocks and memories are here, for results and checkpoints.
+  virtual void fetch_blocks() {}
+  /// The same, and they may be changed here.
+  virtual void release_blocks() {}
   double step_scale() const;
   double seconds() const;
 

@@ -42,6 +42,21 @@ inline constexpr Index kLanes = static_cast<Index>(sizeof(P) / sizeof(double));
 inline constexpr Index kPadding = 8;
 inline constexpr Index padded(Index n) { return (n + kPadding - 1) / kPadding * kPadding; }
 
+inline Vec load_bytes(const std::int8_t* from) {
+#if defined(__AVX512F__)
+  return _mm512_cvtepi32_pd(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+#elif defined(__AVX2__)
+  std::int32_t four;
+  std::memcpy(&four, from, sizeof four);
+  return _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(four)));
+#else
+  typedef std::int32_t IntVec __attribute__((vector_size(kVecBytes / 2)));
+  IntVec value{};
+  for (int i = 0; i < kLanes<Vec>; ++i) value[i] = from[i];
+  return __builtin_convertvector(value, Vec);
+#endif
+}
+
 template <class P = Vec, class Scalar>
 inline P load(const Scalar* from) {
   if constexpr (std::is_same_v<P, double>) {
@@ -50,6 +65,8 @@ inline P load(const Scalar* from) {
     P value;
     std::memcpy(&value, from, sizeof value);
     return value;
+  } else if constexpr (std::is_same_v<Scalar, std::int8_t>) {
+    return load_bytes(from);
   } else {
     FloatVec value;
     std::memcpy(&value, from, sizeof value);

@@ -126,9 +126,29 @@ void LowRank::prepare_panel(Range r, Index task) {
 
 void LowRank::finish_covariance() {
   half_log_det_ = log_sums_.sum();
-  if (rank_ == 0) return;
-  capacitance_.compute(weighted_.symmetric_total(), d1_);
+  if (rank_ > 0) factorize(weighted_.symmetric_total());
+}
+
+void LowRank::factorize(ConstMatrixRef weighted_gram) {
+  capacitance_.compute(weighted_gram, d1_);
   half_log_det_ += .5 * capacitance_.log_determinant();
+}
+
+const Matrix& LowRank::start_draw_elsewhere(ConstMatrixRef noise) {
+  if (factor_scale_) load_scales(*factor_scale_, {0, rank_}, d1_);
+  scale_noise(noise);
+  return scaled_noise_;
+}
+
+void LowRank::finish_draw_elsewhere(double log_sum, ConstMatrixRef weighted_gram) {
+  half_log_det_ = log_sum;
+  if (rank_ > 0) factorize(weighted_gram);
+}
+
+void LowRank::finish_gradient_elsewhere(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                                        ConstMatrixRef inner) {
+  parts_ = {panel(noise, {0, rank_}), {}, {}, weight.data(), estimator};
+  if (factor_scale_) factor_scale_gradient(inner);
 }
 
 void LowRank::prepare() {
@@ -263,11 +283,10 @@ RowwiseFamily::GradientRows LowRank::compute_gradient_rows(Range r, Index task,
 }
 
 // The paper's (Stiefel3): E[(B'g) o z] + diag(B' Sigma^-1 B) o d1, where B' Sigma^-1 B = H - H K H.
-void LowRank::factor_scale_gradient() {
+void LowRank::factor_scale_gradient(ConstMatrixRef inner) {
   const Matrix& h = capacitance_.gram();
   const Matrix& k = capacitance_.inverse();
   auto out = factor_scale_->gradient.col(0);
-  const MatrixRef inner = inner_sum_.total();
   for (Index i = 0; i < rank_; ++i) {
     double sum = 0;
     for (Index s = 0; s < inner.cols(); ++s) sum += parts_.weight[s] * inner(i, s) * parts_.z.col(s)[i];
@@ -285,7 +304,7 @@ void LowRank::factor_scale_gradient() {
 }
 
 void LowRank::finish_gradient() {
-  if (factor_scale_) factor_scale_gradient();
+  if (factor_scale_) factor_scale_gradient(inner_sum_.total());
 }
 
 void LowRank::gradient(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,

@@ -24,6 +24,16 @@ class LowRank final : public Family, private RowwiseFamily {
   using Family::gaussian;
   Gaussian gaussian(const std::vector<Block>& at) const override;
 
+  // The p x p part alone, for passes over the rows that are made elsewhere.
+  /// d1 o z at the current d1, p x draws.
+  const Matrix& start_draw_elsewhere(ConstMatrixRef noise);
+  /// From sum log |d2| and B'WB, p x p.
+  void finish_draw_elsewhere(double log_sum, ConstMatrixRef weighted_gram);
+  /// The gradient of d1, if there is one, from B'g, p x draws.
+  void finish_gradient_elsewhere(ConstMatrixRef noise, ConstVectorRef weight, Estimator estimator,
+                                 ConstMatrixRef inner);
+  const Capacitance& capacitance() const { return capacitance_; }
+
  private:
   /// m x 0 if there are none.
   const Matrix& factors() const { return factors_ ? factors_->value : no_factors_; }
@@ -54,7 +64,9 @@ class LowRank final : public Family, private RowwiseFamily {
   void start_draw(ConstMatrixRef noise, MatrixRef phi) override;
   void draw_rows(Range rows, Index task) override;
   void finish_draw() override { finish_covariance(); }
-  void factor_scale_gradient();
+  void factor_scale_gradient(ConstMatrixRef inner);
+  /// Adds log |C| / 2 to the residuals' part of log |Sigma| / 2.
+  void factorize(ConstMatrixRef weighted_gram);
 
   /// What the gradient in hand is made of, one column per draw.
   struct GradientParts {

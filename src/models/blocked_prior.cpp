@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "magva/error.hpp"
 #include "models/prior.hpp"
@@ -94,6 +95,14 @@ class BlockedPrior final : public CoefficientPrior {
     const bool known =
         std::all_of(terms_.begin(), terms_.end(), [](const auto& term) { return term->has_expectations(); });
     return known ? std::make_shared<ExpectedBlocks>(terms_, coefficients_) : nullptr;
+  }
+
+  std::optional<IndependentPriors> independent() const override {
+    IndependentPriors all{Vector(coefficients_), Vector(coefficients_),
+                          Vector::Constant(coefficients_, std::numeric_limits<double>::infinity())};
+    for (const auto& term : terms_)
+      if (!term->independent(all)) return std::nullopt;
+    return all;
   }
 
  private:

@@ -72,6 +72,8 @@ class DenseKernel final : public DesignKernel {
   enum class Fetch { nothing, half, all };
 
   static Fetch fetch_from(Index bytes) {
+    // A line of bytes has the columns of eight vectors: the processor sees that pattern itself.
+    if (sizeof(Scalar) == 1) return Fetch::nothing;
     if (bytes <= cache_sizes().second) return Fetch::nothing;
     return bytes <= cache_sizes().last ? Fetch::half : Fetch::all;
   }
@@ -108,12 +110,19 @@ class DenseKernel final : public DesignKernel {
     if constexpr (R > 1) for_each_tile<R / 2>(rows, tile, first);
   }
 
+  /// Bytes take longer to convert than to load: wide registers hold as many draws as one conversion can
+  /// serve.
+  static constexpr int kWideTile = sizeof(Scalar) == 1 && kLanes<P> == 8 ? 8 : 0;
+
   /// Calls tile(rows, wide, first draw): tiles of kDrawTile draws, one more in the last rather than a tile
   /// for one draw alone.
   template <class Tile>
   static void for_each_draw_tile(Index draws, Tile&& tile) {
     constexpr std::integral_constant<int, 4> rows;
     Index s = 0;
+    if constexpr (kWideTile > 0)
+      for (; s + kWideTile <= draws; s += kWideTile)
+        tile(std::integral_constant<int, 2>{}, std::integral_constant<int, kWideTile>{}, s);
     for (; s + kDrawTile <= draws && draws - s != kDrawTile + 1; s += kDrawTile)
       tile(rows, std::integral_constant<int, kDrawTile>{}, s);
     if (draws - s == kDrawTile + 1) return tile(rows, std::integral_constant<int, kDrawTile + 1>{}, s);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "core/caches.hpp"
 #include "core/huge_pages.hpp"
@@ -63,10 +65,51 @@ void require_sound(const SparseMatrix& matrix) {
 Design Design::view(Rows rows, std::shared_ptr<const void> owner) { return {rows, std::move(owner)}; }
 
 namespace {
+
+using ByteMatrix = Eigen::Matrix<std::int8_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// Whether these are whole numbers from -128 to 127, which go to `to`.
+template <class Scalar>
+bool convert_row(const Scalar* from, Index count, std::int8_t* to) {
+  bool exact = true;
+  for (Index j = 0; j < count; ++j) {
+    // Conversions of what does not fit are undefined.
+    const bool fits = from[j] >= -128 && from[j] <= 127;
+    to[j] = static_cast<std::int8_t>(fits ? from[j] : 0);
+    exact &= fits && static_cast<Scalar>(to[j]) == from[j];
+  }
+  return exact;
+}
+
+Design own_bytes(ByteMatrix matrix, bool single) {
+  const auto kept = std::make_shared<const ByteMatrix>(std::move(matrix));
+  if (kept->size() > detail::cache_sizes().last)
+    move_to_huge_pages(kept->data(), static_cast<std::size_t>(kept->size()));
+  return Design::view(DenseRows<std::int8_t>{kept->data(), kept->rows(), kept->cols(), kept->cols(), single},
+                      kept);
+}
+
+/// In int8 if that is exact. What the caches hold is read at their speed whatever it is stored as.
+template <class Scalar>
+std::optional<Design> in_bytes(const DenseRows<Scalar>& x) {
+  if (x.rows * x.cols * static_cast<Index>(sizeof(Scalar)) <= detail::cache_sizes().last) return std::nullopt;
+  // Most others show it in their first row: memory is taken after that.
+  std::vector<std::int8_t> first(static_cast<std::size_t>(x.cols));
+  if (!convert_row(x.data, x.cols, first.data())) return std::nullopt;
+  ByteMatrix bytes(x.rows, x.cols);
+  for (Index i = 0; i < x.rows; ++i)
+    if (!convert_row(x.data + i * x.stride, x.cols, bytes.data() + i * x.cols)) return std::nullopt;
+  return own_bytes(std::move(bytes), x.single);
+}
+std::optional<Design> in_bytes(const DenseRows<std::int8_t>&) { return std::nullopt; }
+std::optional<Design> in_bytes(const SparseRows&) { return std::nullopt; }
+
 template <class Dense>
 Design own_dense(Dense matrix) {
   require_finite(matrix);
   const Index cols = matrix.cols();
+  using Scalar = typename Dense::Scalar;
+  if (auto bytes = in_bytes(DenseRows<Scalar>{matrix.data(), matrix.rows(), cols, cols})) return *bytes;
   const auto kept = std::make_shared<const Dense>(align_rows(std::move(matrix)));
   const Index bytes = kept->size() * static_cast<Index>(sizeof(typename Dense::Scalar));
   if (bytes > detail::cache_sizes().last) move_to_huge_pages(kept->data(), static_cast<std::size_t>(bytes));
@@ -86,12 +129,29 @@ Design Design::own(SparseMatrix matrix) {
               kept);
 }
 
+Design Design::compact() const {
+  auto bytes = std::visit([](const auto& x) { return in_bytes(x); }, rows_);
+  return bytes ? *bytes : *this;
+}
+
 Index Design::rows() const {
   return std::visit([](const auto& x) { return x.rows; }, rows_);
 }
 
 Index Design::cols() const {
   return std::visit([](const auto& x) { return x.cols; }, rows_);
+}
+
+Index Design::bytes() const {
+  const auto each = std::visit(
+      [](const auto& x) {
+        if constexpr (requires { x.data; })
+          return sizeof(*x.data);
+        else
+          return sizeof(double);
+      },
+      rows_);
+  return entries() * static_cast<Index>(each);
 }
 
 Index Design::entries() const {

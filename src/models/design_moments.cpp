@@ -22,11 +22,13 @@ Eigen::Map<const RowMatrix, 0, Eigen::OuterStride<>> doubles(const DenseRows<dou
                                                              RowMatrix&) {
   return {row_of(x, rows.first), rows.count, x.cols, Eigen::OuterStride<>(x.stride)};
 }
-Eigen::Map<const RowMatrix, 0, Eigen::OuterStride<>> doubles(const DenseRows<float>& x, RowSpan rows,
+template <class Scalar>
+Eigen::Map<const RowMatrix, 0, Eigen::OuterStride<>> doubles(const DenseRows<Scalar>& x, RowSpan rows,
                                                              RowMatrix& copy) {
-  copy = Eigen::Map<const SingleRowMatrix, 0, Eigen::OuterStride<>>(row_of(x, rows.first), rows.count, x.cols,
-                                                                    Eigen::OuterStride<>(x.stride))
-             .cast<double>();
+  using Stored = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  copy = Eigen::Map<const Stored, 0, Eigen::OuterStride<>>(row_of(x, rows.first), rows.count, x.cols,
+                                                           Eigen::OuterStride<>(x.stride))
+             .template cast<double>();
   return {copy.data(), rows.count, x.cols, Eigen::OuterStride<>(x.cols)};
 }
 

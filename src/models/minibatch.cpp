@@ -197,8 +197,7 @@ Index minibatch_run(const Regression& regression) {
   constexpr double kLargeBytes = 1e9;
   constexpr double kRunBytes = 65536;
   const Design& design = regression.design();
-  const bool single = std::holds_alternative<DenseRows<float>>(design.storage());
-  const double bytes = static_cast<double>(design.entries()) * (single ? 4 : 8);
+  const auto bytes = static_cast<double>(design.bytes());
   if (bytes < kLargeBytes) return 1;
   return static_cast<Index>(std::max(1., kRunBytes * static_cast<double>(design.rows()) / bytes));
 }

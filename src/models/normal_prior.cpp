@@ -28,6 +28,10 @@ class NormalPrior final : public CoefficientPrior {
   std::shared_ptr<const ExpectedPrior> expectations() const override {
     return expected_normal_prior(variance_, coefficients_);
   }
+  std::optional<IndependentPriors> independent() const override {
+    return IndependentPriors{Vector::Zero(coefficients_),
+                             Vector::Constant(coefficients_, std::sqrt(variance_)), Vector()};
+  }
 
  private:
   double variance_;

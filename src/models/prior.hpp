@@ -1,10 +1,12 @@
 #pragma once
 // What a regression needs to know about a prior on its coefficients.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "magva/expectations.hpp"
+#include "magva/independent_prior.hpp"
 #include "magva/regression.hpp"
 
 namespace magva {
@@ -35,6 +37,8 @@ class CoefficientPrior {
 
   /// Expectations under a Gaussian, if they are known without draws.
   virtual std::shared_ptr<const ExpectedPrior> expectations() const { return nullptr; }
+  /// If that is all there is to it.
+  virtual std::optional<IndependentPriors> independent() const { return std::nullopt; }
 };
 
 }  // namespace magva

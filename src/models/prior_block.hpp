@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "magva/expectations.hpp"
+#include "magva/independent_prior.hpp"
 #include "magva/priors.hpp"
 
 namespace magva::detail {
@@ -37,6 +38,8 @@ class PriorTerm {
   /// Its part of such a prior; false if it is none.
   virtual bool add_normals(IndependentNormals& /*out*/) const { return false; }
   virtual double expect(const GaussianView& q, VectorRef gradient, SymmetricEntries& curvature) const = 0;
+  /// Fills in those of its coefficients; false if they are not independent of each other and all else.
+  virtual bool independent(IndependentPriors& /*all*/) const { return false; }
 
  protected:
   BlockPlace place_;

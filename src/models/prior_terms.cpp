@@ -40,6 +40,12 @@ class NormalTerm final : public PriorTerm {
     return value;
   }
 
+  bool independent(IndependentPriors& all) const override {
+    all.location.segment(place_.first, place_.count) = prior_.location;
+    all.scale.segment(place_.first, place_.count) = prior_.scale;
+    return true;
+  }
+
   bool add_normals(IndependentNormals& out) const override {
     out.mean.segment(place_.first, place_.count) = prior_.location;
     out.sd.segment(place_.first, place_.count) = prior_.scale;
@@ -93,6 +99,13 @@ class StudentTTerm final : public PriorTerm {
       curvature.push_back({i, i, -bend});
     }
     return value;
+  }
+
+  bool independent(IndependentPriors& all) const override {
+    all.location.segment(place_.first, place_.count) = prior_.location;
+    all.scale.segment(place_.first, place_.count) = prior_.scale;
+    all.degrees_of_freedom.segment(place_.first, place_.count) = prior_.degrees_of_freedom;
+    return true;
   }
 
  private:

@@ -92,7 +92,10 @@ Regression::Regression(RegressionData data, std::shared_ptr<const Likelihood> li
   unweighted_ = data.weights.size() == 0 && data.trials.size() == 0;
   if (data.weights.size() == 0) data.weights = Vector::Ones(rows_);
   constant_ = likelihood_->constant_of_rows(rows_of(data), data.weights);
-  if (data.trials.size() != 0) trials_to_weights(data);
+  if (data.trials.size() != 0) {
+    trials_ = fill_up(data.trials);
+    trials_to_weights(data);
+  }
   if (data.offset.size() != 0) offset_ = fill_up(data.offset);
   if (data.status.size() != 0) status_ = fill_up(data.status);
   response_ = fill_up(data.response);
@@ -239,7 +242,8 @@ namespace {
 
 template <class Scalar>
 Rows some_of(const DenseRows<Scalar>& rows, Range range) {
-  return DenseRows<Scalar>{rows.data + range.begin * rows.stride, range.size(), rows.cols, rows.stride};
+  return DenseRows<Scalar>{rows.data + range.begin * rows.stride, range.size(), rows.cols, rows.stride,
+                           rows.single};
 }
 // The starts of some of the rows count from the beginning of the whole.
 Rows some_of(const SparseRows& rows, Range range) {
@@ -247,6 +251,19 @@ Rows some_of(const SparseRows& rows, Range range) {
 }
 
 }  // namespace
+
+// By each row alone, so that it does not depend on the rows that others have.
+double Regression::constant_of_rows() const {
+  Vector response = response_->head(rows_);
+  Vector weight = weight_->head(rows_);
+  if (trials_) {
+    response = (response.array() * trials_->head(rows_).array()).round();
+    weight.array() /= trials_->head(rows_).array();
+  }
+  return likelihood_->constant_of_rows(
+      {response.data(), trials_ ? trials_->data() : nullptr, status_ ? status_->data() : nullptr, rows_},
+      weight);
+}
 
 Regression Regression::on_rows(Range rows) const {
   Regression out = *this;
@@ -257,8 +274,9 @@ Regression Regression::on_rows(Range rows) const {
   some(out.weight_);
   some(out.offset_);
   some(out.status_);
+  some(out.trials_);
   out.rows_ = rows.size();
-  out.constant_ = constant_ * static_cast<double>(rows.size()) / static_cast<double>(rows_);
+  out.constant_ = out.constant_of_rows();
   out.kernel_ = detail::make_kernel(
       Design::view(std::visit([&](const auto& all) { return some_of(all, rows); }, design().storage()),
                    std::make_shared<const Design>(design())));

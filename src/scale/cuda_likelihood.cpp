@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <mutex>
 #include <optional>
 
 #include "magva/error.hpp"
 #include "models/likelihood.hpp"
 #include "scale/cuda_families.hpp"
+#include "scale/cuda_family.hpp"
+#include "scale/cuda_plugin.hpp"
 #include "scale/likelihood_model.hpp"
-#include "scale/plugin.hpp"
 
 namespace magva::detail {
 
@@ -18,89 +18,6 @@ namespace {
 
 /// Beyond so many columns a sparse design is not unpacked for the products of expectations.
 constexpr Index kWidestUnpacked = 20'000;
-
-struct CudaFunctions {
-  CudaFunctions()
-      : plugin(
-            "libmagva_cuda.so", "MAGVA_CUDA_PLUGIN",
-            "magva was installed without its CUDA plug-in libmagva_cuda.so, or cannot load it: build it with "
-            "nvcc (docs/scale.md), or fit without --device cuda"),
-        create(plugin.find<decltype(magva_cuda_create)>("magva_cuda_create")),
-        destroy(plugin.find<decltype(magva_cuda_destroy)>("magva_cuda_destroy")),
-        describe(plugin.find<decltype(magva_cuda_describe)>("magva_cuda_describe")),
-        evaluate(plugin.find<decltype(magva_cuda_evaluate)>("magva_cuda_evaluate")),
-        expect(plugin.find<decltype(magva_cuda_expect)>("magva_cuda_expect")) {
-    if (plugin.find<decltype(magva_cuda_interface)>("magva_cuda_interface")() != MAGVA_CUDA_INTERFACE)
-      throw UsageError("the CUDA plug-in belongs to another version of magva: build both from one source");
-  }
-
-  Plugin plugin;
-  decltype(magva_cuda_create)* create;
-  decltype(magva_cuda_destroy)* destroy;
-  decltype(magva_cuda_describe)* describe;
-  decltype(magva_cuda_evaluate)* evaluate;
-  decltype(magva_cuda_expect)* expect;
-};
-
-const CudaFunctions& functions() {
-  static const CudaFunctions all;
-  return all;
-}
-
-void set_rows(const DenseRows<double>& rows, magva_cuda_problem& problem) {
-  problem.storage = MAGVA_CUDA_FLOAT64;
-  problem.data = rows.data;
-  problem.stride = rows.stride;
-}
-void set_rows(const DenseRows<float>& rows, magva_cuda_problem& problem) {
-  problem.storage = MAGVA_CUDA_FLOAT32;
-  problem.data = rows.data;
-  problem.stride = rows.stride;
-}
-void set_rows(const SparseRows& rows, magva_cuda_problem& problem) {
-  problem.storage = MAGVA_CUDA_SPARSE;
-  problem.starts = rows.starts;
-  problem.columns = rows.columns;
-  problem.values = rows.values;
-}
-
-/// The rows in the plug-in's hands.
-class RowsOnDevice {
- public:
-  RowsOnDevice(const RegressionTerms& terms, const DeviceOptions& options) {
-    magva_cuda_problem problem{};
-    problem.likelihood = cuda_likelihood(*terms.likelihood);
-    problem.device = options.device;
-    problem.rows = terms.design.rows();
-    problem.cols = terms.design.cols();
-    std::visit([&](const auto& rows) { set_rows(rows, problem); }, terms.design.storage());
-    problem.response = terms.response->data();
-    problem.weight = terms.unweighted ? nullptr : terms.weight->data();
-    problem.offset = terms.offset ? terms.offset->data() : nullptr;
-    problem.status = terms.status ? terms.status->data() : nullptr;
-    problem.rules = cuda_rules();
-    problem.memory_limit = options.memory_limit;
-    if (const char* failed = functions().create(&problem, &rows_)) throw UsageError(failed);
-  }
-  ~RowsOnDevice() { functions().destroy(rows_); }
-  RowsOnDevice(const RowsOnDevice&) = delete;
-  RowsOnDevice& operator=(const RowsOnDevice&) = delete;
-
-  std::string description() const { return functions().describe(rows_); }
-
-  void evaluate(const magva_cuda_draws& draws, const magva_cuda_sums& out) const {
-    const std::lock_guard lock(mutex_);
-    if (const char* failed = functions().evaluate(rows_, &draws, &out)) throw IoError(failed);
-  }
-  void expect(const magva_cuda_gaussian& q, magva_cuda_expectations& out) const {
-    const std::lock_guard lock(mutex_);
-    if (const char* failed = functions().expect(rows_, &q, &out)) throw IoError(failed);
-  }
-
- private:
-  magva_cuda_rows* rows_ = nullptr;
-  mutable std::mutex mutex_;  // they have one set of buffers
-};
 
 class CudaExpectations final : public ExpectedLogDensity {
  public:
@@ -209,14 +126,15 @@ struct CudaScratch final : Scratch {
   Matrix own_values, by_own;
 };
 
-class CudaRows final : public SampledModel {
+class CudaRows final : public SampledModel, public DeviceRows {
  public:
-  CudaRows(const RegressionTerms& terms, std::shared_ptr<const RowsOnDevice> rows)
+  CudaRows(const RegressionTerms& terms, std::shared_ptr<const RowsOnDevice> rows, Index family_above)
       : design_(terms.design),
         likelihood_(terms.likelihood),
         kind_(cuda_likelihood(*likelihood_)),
         constant_(terms.constant),
-        rows_(std::move(rows)) {
+        rows_(std::move(rows)),
+        family_above_(family_above) {
     const bool too_wide =
         std::holds_alternative<SparseRows>(design_.storage()) && design_.cols() > kWidestUnpacked;
     if (likelihood_->expectations() && !too_wide) expected_.emplace(terms, rows_);
@@ -231,6 +149,12 @@ class CudaRows final : public SampledModel {
     return make_scratch(draws);
   }
   const ExpectedLogDensity* expectations() const override { return expected_ ? &*expected_ : nullptr; }
+  Index family_above() const override { return family_above_; }
+  std::unique_ptr<DeviceFamily> make_family(const magva_cuda_family_options& options,
+                                            const IndependentPriors& priors,
+                                            double prior_constant) const override {
+    return make_cuda_family(rows_, likelihood_, options, priors, prior_constant + constant_);
+  }
 
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient,
                 Evaluation& evaluation) const override {
@@ -263,6 +187,7 @@ class CudaRows final : public SampledModel {
   int kind_;
   double constant_;
   std::shared_ptr<const RowsOnDevice> rows_;
+  Index family_above_;
   std::optional<CudaExpectations> expected_;
 };
 
@@ -271,7 +196,7 @@ class CudaRows final : public SampledModel {
 CudaLikelihood make_cuda_likelihood(const RegressionTerms& terms, const DeviceOptions& options) {
   auto rows = std::make_shared<const RowsOnDevice>(terms, options);
   std::string description = rows->description();
-  return {std::make_unique<CudaRows>(terms, std::move(rows)), std::move(description)};
+  return {std::make_unique<CudaRows>(terms, std::move(rows), options.family_above), std::move(description)};
 }
 
 }  // namespace magva::detail
@@ -284,6 +209,21 @@ DeviceModel on_device(const Regression& regression, const DeviceOptions& options
   return {std::make_shared<detail::RegressionOf>(terms, std::move(rows.model), regression.start(),
                                                  std::make_shared<const Regression>(regression)),
           std::move(rows.description)};
+}
+
+std::string why_family_stays(const Model& model, const Algorithm1Options& options, Index rank) {
+  const auto* regression = dynamic_cast<const detail::RegressionOf*>(&model);
+  if (regression == nullptr || !regression->wants_family()) return {};
+  FitterOptions all;
+  static_cast<Algorithm1Options&>(all) = options;
+  all.rank = rank;
+  auto why = regression->family_stays();
+  if (!why) why = family_stays(all);
+  return why ? fmt::format(
+                   "the Gaussian is updated on the processor, and its {} parameters go over the bus in "
+                   "every step: {}",
+                   model.dimension(), *why)
+             : std::string();
 }
 
 }  // namespace magva

@@ -11,6 +11,8 @@
 #include "magva/error.hpp"
 #include "scale/cuda_likelihood.hpp"
 #include "scale/likelihood_model.hpp"
+#include "scale/own_rows.hpp"
+#include "scale/row_sections.hpp"
 
 namespace magva {
 
@@ -98,15 +100,27 @@ void write_sample(ConstMatrixRef theta, const RowSample& sample, VectorRef value
   for (Index i = 0; i < sample.count; ++i) values(theta.size() + i) = static_cast<double>(sample.rows[i]);
 }
 
+/// A rank's rows as they are summed over: in many sections for draws, in few for expectations, whose sums are
+/// large.
+struct RankRows {
+  std::unique_ptr<const detail::OwnRows> draws;
+  std::unique_ptr<const detail::OwnRows> expectations;  ///< null: those of `draws`
+  const detail::OwnRows& for_expectations() const { return expectations ? *expectations : *draws; }
+  bool has_expectations() const { return draws->first().expectations() != nullptr; }
+};
+
 /// This rank's part of the sums, and the whole where it is rank 0.
 class Sums {
  public:
-  /// `own` are this rank's among the rows of all.
-  Sums(const SampledModel& rows, Communicator& ranks, Range own) : rows_(rows), ranks_(ranks), own_(own) {}
+  Sums(const RankRows& rows, Communicator& ranks)
+      : rows_(rows),
+        ranks_(ranks),
+        of_draws_(rows.draws->sections_of_all(), ranks.size()),
+        of_expectations_(rows.for_expectations().sections_of_all(), ranks.size()) {}
 
   void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient, Evaluation& evaluation) {
-    rows_.evaluate(theta, log_density, gradient, evaluation);
-    add_up(theta, log_density, gradient);
+    rows_.draws->evaluate(theta, start(of_draws_, theta.size() + theta.cols()), evaluation);
+    finish_draws(theta, log_density, gradient);
   }
 
   /// The sample is of the rows of all ranks, in order.
@@ -114,55 +128,70 @@ class Sums {
   void evaluate_sample(const Rows& sampled, double scale, ConstMatrixRef theta, VectorRef log_density,
                        MatrixRef gradient, Evaluation& evaluation) {
     chosen_.clear();
-    for (const auto row : sampled)
-      if (const auto at = static_cast<Index>(row); at >= own_.begin && at < own_.end)
-        chosen_.push_back(at - own_.begin);
-    const RowSample sample{chosen_.data(), static_cast<Index>(chosen_.size()), scale};
-    rows_.evaluate_sample(sample, theta, log_density, gradient, evaluation);
-    add_up(theta, log_density, gradient);
+    for (const auto row : sampled) chosen_.push_back(static_cast<Index>(row));
+    if (!std::is_sorted(chosen_.begin(), chosen_.end())) std::sort(chosen_.begin(), chosen_.end());
+    rows_.draws->evaluate_sample(chosen_, scale, theta, start(of_draws_, theta.size() + theta.cols()),
+                                 evaluation);
+    finish_draws(theta, log_density, gradient);
   }
 
   double expect(const GaussianView& q, VectorRef gradient, CurvatureProducts& curvature,
                 Evaluation& evaluation) {
-    const double value = rows_.expectations()->expect(q, gradient, curvature, evaluation);
     const Index m = gradient.size();
-    const Index products = curvature.times_factors.size();
-    sum_.resize(1 + 2 * m + products);
-    sum_ << value, gradient, curvature.diagonal, curvature.times_factors.reshaped();
-    ranks_.sum_to_leader(sum_.data(), sum_.size());
+    const Index products = m * q.factors.cols();
+    const Index values = 1 + 2 * m + products;
+    rows_.for_expectations().expect(values, start(of_expectations_, values), evaluation,
+                                    [&](const ExpectedLogDensity& section, VectorRef out, Evaluation& inner) {
+                                      out(0) = section.expect(q, gradient, curvature, inner);
+                                      out.segment(1, m) = gradient;
+                                      out.segment(1 + m, m) = curvature.diagonal;
+                                      out.tail(products) = curvature.times_factors.reshaped();
+                                    });
+    combine(of_expectations_, values);
     gradient = sum_.segment(1, m);
     curvature.diagonal = sum_.segment(1 + m, m);
-    curvature.times_factors.reshaped() = sum_.tail(products);
+    curvature.times_factors.reshaped() = sum_.segment(1 + 2 * m, products);
     return sum_(0);
   }
 
   double expect(const GaussianView& q, VectorRef gradient, Matrix& curvature, Evaluation& evaluation) {
-    const double value = rows_.expectations()->expect(q, gradient, curvature, evaluation);
     const Index m = gradient.size();
-    sum_.resize(1 + m + m * m);
-    sum_(0) = value;
-    sum_.segment(1, m) = gradient;
-    sum_.tail(m * m) = curvature.reshaped();
-    ranks_.sum_to_leader(sum_.data(), sum_.size());
+    const Index values = 1 + m + m * m;
+    rows_.for_expectations().expect(values, start(of_expectations_, values), evaluation,
+                                    [&](const ExpectedLogDensity& section, VectorRef out, Evaluation& inner) {
+                                      out(0) = section.expect(q, gradient, curvature, inner);
+                                      out.segment(1, m) = gradient;
+                                      out.tail(m * m) = curvature.reshaped();
+                                    });
+    combine(of_expectations_, values);
     gradient = sum_.segment(1, m);
-    curvature.reshaped() = sum_.tail(m * m);
+    curvature.reshaped() = sum_.segment(1 + m, m * m);
     return sum_(0);
   }
 
  private:
-  void add_up(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient) {
+  /// Where this rank's nodes go, of so many values each.
+  double* start(const detail::NodeTree& tree, Index values) {
+    sum_.setZero(tree.nodes_per_rank() * values);
+    return sum_.data();
+  }
+  /// On rank 0 the first of them becomes the sum of all.
+  void combine(const detail::NodeTree& tree, Index values) {
+    const Index nodes = tree.nodes_per_rank();
+    ranks_.combine_at_leader(sum_.data(), nodes, values, [&](double* all, Index count) {
+      tree.add_up(count, [&](int rank, Index node) { return all + (rank * nodes + node) * count; });
+    });
+  }
+  void finish_draws(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient) {
     const Index draws = theta.cols();
-    sum_.resize(draws * (theta.rows() + 1));
-    sum_.head(draws) = log_density;
-    sum_.tail(theta.size()) = gradient.reshaped();
-    ranks_.sum_to_leader(sum_.data(), sum_.size());
+    combine(of_draws_, draws + theta.size());
     log_density = sum_.head(draws);
-    gradient.reshaped() = sum_.tail(theta.size());
+    gradient.reshaped() = sum_.segment(draws, theta.size());
   }
 
-  const SampledModel& rows_;
+  const RankRows& rows_;
   Communicator& ranks_;
-  Range own_;
+  detail::NodeTree of_draws_, of_expectations_;
   std::vector<Index> chosen_;
   Vector sum_;
 };
@@ -170,21 +199,21 @@ class Sums {
 /// The log likelihood of all ranks' rows, on rank 0.
 class RowsOfAllRanks final : public SampledModel {
  public:
-  RowsOfAllRanks(std::unique_ptr<const SampledModel> own, Communicator& ranks, Range own_rows,
-                 Index observations)
-      : own_(std::move(own)), requests_(ranks), observations_(observations), sums_(*own_, ranks, own_rows) {
-    if (own_->expectations() != nullptr) expected_.emplace(*this, observations);
+  RowsOfAllRanks(RankRows own, Communicator& ranks, Index observations)
+      : own_(std::move(own)), requests_(ranks), observations_(observations), sums_(own_, ranks) {
+    if (own_.has_expectations()) expected_.emplace(*this, observations);
   }
   ~RowsOfAllRanks() override {
     requests_.send({}, 0, [](VectorRef) {});
   }
 
-  Index dimension() const override { return own_->dimension(); }
+  Index dimension() const override { return own_.draws->dimension(); }
   Index rows() const override { return observations_; }
-  std::unique_ptr<Scratch> make_scratch(Index draws) const override { return own_->make_scratch(draws); }
-  /// All rows of a sample may be this rank's.
-  std::unique_ptr<Scratch> make_sample_scratch(Index draws, Index max_rows) const override {
-    return own_->make_sample_scratch(draws, std::min(max_rows, own_->rows()));
+  std::unique_ptr<Scratch> make_scratch(Index draws) const override {
+    return own_.draws->make_scratch(draws);
+  }
+  std::unique_ptr<Scratch> make_sample_scratch(Index draws, Index) const override {
+    return own_.draws->make_scratch(draws);
   }
   const ExpectedLogDensity* expectations() const override { return expected_ ? &*expected_ : nullptr; }
 
@@ -214,7 +243,7 @@ class RowsOfAllRanks final : public SampledModel {
     bool log_concave() const override { return own().log_concave(); }
     Index terms() const override { return observations_; }
     std::unique_ptr<Scratch> make_scratch(Index factors) const override {
-      return own().make_scratch(factors);
+      return rows_.own_.for_expectations().make_expectation_scratch(factors);
     }
 
     double expect(const GaussianView& q, VectorRef gradient, CurvatureProducts& curvature,
@@ -229,7 +258,7 @@ class RowsOfAllRanks final : public SampledModel {
     }
 
    private:
-    const ExpectedLogDensity& own() const { return *rows_.own_->expectations(); }
+    const ExpectedLogDensity& own() const { return *rows_.own_.draws->first().expectations(); }
     template <class Work>
     double ask(Request request, const GaussianView& q, Work&& work) const {
       const std::lock_guard lock(rows_.mutex_);
@@ -243,7 +272,7 @@ class RowsOfAllRanks final : public SampledModel {
     Index observations_;
   };
 
-  std::unique_ptr<const SampledModel> own_;
+  RankRows own_;
   mutable Requests requests_;
   Index observations_;
   mutable Sums sums_;
@@ -254,8 +283,8 @@ class RowsOfAllRanks final : public SampledModel {
 /// The part of a rank other than the leader.
 class Server {
  public:
-  Server(const SampledModel& rows, Communicator& ranks, Range own_rows, int threads)
-      : rows_(rows), requests_(ranks), sums_(rows, ranks, own_rows), workers_(threads) {}
+  Server(const RankRows& rows, Communicator& ranks, int threads)
+      : rows_(rows), requests_(ranks), sums_(rows, ranks), workers_(threads) {}
 
   void run() {
     for (;;) {
@@ -270,10 +299,10 @@ class Server {
 
  private:
   void evaluate(const Header& header) {
-    const Index m = rows_.dimension();
+    const Index m = rows_.draws->dimension();
     const Index draws = header.columns;
     if (draws > most_draws_) {
-      scratch_ = rows_.make_scratch(draws);
+      scratch_ = rows_.draws->make_scratch(draws);
       most_draws_ = draws;
     }
     const auto values = requests_.values(header);
@@ -289,10 +318,10 @@ class Server {
   }
 
   void expect(const Header& header) {
-    const Index m = rows_.dimension();
+    const Index m = rows_.draws->dimension();
     const Eigen::Map<const Vector> values = requests_.values(header);
     const GaussianView q = read_gaussian(values, m, header);
-    const auto scratch = rows_.expectations()->make_scratch(header.columns);
+    const auto scratch = rows_.for_expectations().make_expectation_scratch(header.columns);
     Evaluation evaluation{*scratch, workers_};
     Vector gradient(m);
     if (header.request == Request::expect_products) {
@@ -304,7 +333,7 @@ class Server {
     }
   }
 
-  const SampledModel& rows_;
+  const RankRows& rows_;
   Requests requests_;
   Sums sums_;
   Workers workers_;
@@ -323,30 +352,96 @@ std::vector<Index> row_starts(Index own, Communicator& ranks) {
   return starts;
 }
 
+/// Whether ranks have the rows of rows_of_rank().
+bool are_those_of_ranks(const std::vector<Index>& starts, int size) {
+  if (detail::section_count(starts.back()) < size) return false;
+  for (int rank = 0; rank < size; ++rank)
+    if (rows_of_rank(starts.back(), rank, size).begin != starts[static_cast<std::size_t>(rank)]) return false;
+  return true;
+}
+
+/// Sections for expectations: few, and only for numbers of ranks among which they can be shared evenly.
+Index expectation_sections(Index sections, int size) {
+  constexpr Index kMost = 16;
+  const Index count = std::min(kMost, sections);
+  return count % size == 0 ? count : size;
+}
+
+RankRows rows_of(const Regression& rows, const detail::RegressionTerms& terms,
+                 const std::vector<Index>& starts, const Communicator& ranks,
+                 const std::optional<DeviceOptions>& device) {
+  const auto rank = static_cast<std::size_t>(ranks.rank());
+  const Range own{starts[rank], starts[rank + 1]};
+  const Index total = starts.back();
+  if (device)
+    return {std::make_unique<const detail::OwnRows>(detail::make_cuda_likelihood(terms, *device).model, own,
+                                                    ranks),
+            nullptr};
+  const auto whole = [&] {
+    return std::make_unique<const detail::OwnRows>(detail::make_likelihood_model(rows), own, ranks);
+  };
+  if (!are_those_of_ranks(starts, ranks.size())) return {whole(), nullptr};
+  const Index sections = detail::section_count(total);
+  RankRows out;
+  out.draws = std::make_unique<const detail::OwnRows>(rows, own, total, sections, ranks);
+  const Index few = expectation_sections(sections, ranks.size());
+  if (out.has_expectations())
+    out.expectations =
+        few == ranks.size() ? whole() : std::make_unique<const detail::OwnRows>(rows, own, total, few, ranks);
+  return out;
+}
+
 }  // namespace
 
+void Communicator::broadcast_from(int root, void* data, std::size_t bytes) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20U;
+  std::vector<double> piece;  // bytes as numbers, which zeros can be added to
+  auto* const text = static_cast<unsigned char*>(data);
+  for (std::size_t at = 0; at < bytes; at += kPiece) {
+    const std::size_t count = std::min(kPiece, bytes - at);
+    piece.assign(count, 0);
+    if (rank() == root) std::copy_n(text + at, count, piece.begin());
+    if (root != 0) sum_to_leader(piece.data(), static_cast<Index>(count));
+    broadcast(piece.data(), count * sizeof(double));
+    std::transform(piece.begin(), piece.end(), text + at,
+                   [](double value) { return static_cast<unsigned char>(value); });
+  }
+}
+
+void Communicator::combine_at_leader(double* values, Index parts, Index count, const AddUp& add_up) {
+  const Index own = parts * count;
+  Vector all = Vector::Zero(size() * own);
+  all.segment(rank() * own, own) = Eigen::Map<const Vector>(values, own);
+  sum_to_leader(all.data(), all.size());
+  if (rank() != 0) return;
+  add_up(all.data(), count);
+  std::copy_n(all.data(), count, values);
+}
+
+Range rows_of_rank(Index rows, int rank, int size) {
+  const Index sections = detail::section_count(rows);
+  if (sections < size)
+    throw UsageError(fmt::format("there are {} ranks, and {} rows are cut into {} parts at most: start fewer",
+                                 size, rows, sections));
+  const Range own = detail::sections_of_rank(sections, rank, size);
+  return {piece(rows, sections, own.begin).begin, piece(rows, sections, own.end).begin};
+}
+
 Regression share_of(const Regression& regression, int rank, int size) {
-  if (regression.rows() < size)
-    throw UsageError(
-        fmt::format("there are {} ranks and only {} rows: start fewer", size, regression.rows()));
-  return regression.on_rows(piece(regression.rows(), size, rank));
+  return regression.on_rows(rows_of_rank(regression.rows(), rank, size));
 }
 
 std::shared_ptr<const Model> distribute(const Regression& rows, Communicator& ranks,
                                         const DistributeOptions& options) {
   const detail::RegressionTerms terms = rows.terms();
-  std::unique_ptr<const SampledModel> own = options.device
-                                                ? detail::make_cuda_likelihood(terms, *options.device).model
-                                                : detail::make_likelihood_model(rows);
   const std::vector<Index> starts = row_starts(rows.rows(), ranks);
-  const auto rank = static_cast<std::size_t>(ranks.rank());
-  const Range own_rows{starts[rank], starts[rank + 1]};
-  if (rank != 0) {
-    Server(*own, ranks, own_rows, options.threads > 0 ? options.threads : threads_of_rank()).run();
+  RankRows own = rows_of(rows, terms, starts, ranks, options.device);
+  if (ranks.rank() != 0) {
+    Server(own, ranks, options.threads > 0 ? options.threads : threads_of_rank()).run();
     return nullptr;
   }
   return std::make_shared<detail::RegressionOf>(
-      terms, std::make_unique<RowsOfAllRanks>(std::move(own), ranks, own_rows, starts.back()),
+      terms, std::make_unique<RowsOfAllRanks>(std::move(own), ranks, starts.back()),
       options.start.value_or(rows.start()), options.whole);
 }
 

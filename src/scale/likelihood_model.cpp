@@ -5,6 +5,7 @@
 #include "magva/minibatch.hpp"
 #include "models/likelihood.hpp"
 #include "models/prior.hpp"
+#include "scale/device_rows.hpp"
 
 namespace magva::detail {
 
@@ -283,6 +284,24 @@ std::unique_ptr<Scratch> RegressionOf::make_sample_scratch(Index max_draws, Inde
 }
 
 const ExpectedLogDensity* RegressionOf::expectations() const { return expected_.get(); }
+
+bool RegressionOf::wants_family() const {
+  const auto* device = dynamic_cast<const DeviceRows*>(rows_.get());
+  return device != nullptr && dimension() > device->family_above();
+}
+
+std::optional<std::string> RegressionOf::family_stays() const {
+  if (!wants_family()) return "its rows are not on a GPU, or it has few parameters";
+  if (!prior_->independent()) return "coefficients whose priors depend on each other have no kernels";
+  return std::nullopt;
+}
+
+std::unique_ptr<DeviceFamily> RegressionOf::make_device_family(magva_cuda_family_options options) const {
+  const IndependentPriors priors = prior_->independent().value();
+  Vector unused = Vector::Zero(prior_->dimension());
+  const double constant = prior_->add_to(priors.location.data(), nullptr, unused.data());
+  return dynamic_cast<const DeviceRows&>(*rows_).make_family(options, priors, constant);
+}
 
 std::string RegressionOf::parameter_name(Index i) const {
   const Index own = i - prior_->dimension();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithm1/device_family.hpp"
 #include "models/regression_terms.hpp"
 #include "models/row_sample.hpp"
 
@@ -17,7 +18,7 @@ std::unique_ptr<const SampledModel> make_likelihood_model(const Regression& regr
 /// A regression with the priors of `terms`, whose sums over the rows are `rows`'. Takes its start from the
 /// caller: it looks at all rows, which `terms` need not have. `whole` is the regression on all rows if they
 /// are on this machine, too: what is asked about single rows is answered by it.
-class RegressionOf final : public SampledModel {
+class RegressionOf final : public SampledModel, public FamilyHost {
  public:
   RegressionOf(const RegressionTerms& terms, std::unique_ptr<const SampledModel> rows, Vector start,
                std::shared_ptr<const Regression> whole = nullptr);
@@ -34,6 +35,10 @@ class RegressionOf final : public SampledModel {
   const ExpectedLogDensity* expectations() const override;
   Vector start() const override { return start_; }
   std::string parameter_name(Index i) const override;
+  std::unique_ptr<DeviceFamily> make_device_family(magva_cuda_family_options options) const override;
+  std::optional<std::string> family_stays() const override;
+  /// Whether they would allow for the family beside them, and it would pay.
+  bool wants_family() const;
   /// Null if not all rows are on this machine.
   const Regression* whole() const { return whole_.get(); }
 

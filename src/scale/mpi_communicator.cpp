@@ -35,7 +35,9 @@ class MpiCommunicator final : public Communicator {
         finish_(plugin_.find<decltype(magva_mpi_finish)>("magva_mpi_finish")),
         abort_(plugin_.find<decltype(magva_mpi_abort)>("magva_mpi_abort")),
         broadcast_(plugin_.find<decltype(magva_mpi_broadcast)>("magva_mpi_broadcast")),
-        sum_(plugin_.find<decltype(magva_mpi_sum_to_first)>("magva_mpi_sum_to_first")) {
+        broadcast_from_(plugin_.find<decltype(magva_mpi_broadcast_from)>("magva_mpi_broadcast_from")),
+        sum_(plugin_.find<decltype(magva_mpi_sum_to_first)>("magva_mpi_sum_to_first")),
+        combine_(plugin_.find<decltype(magva_mpi_combine_at_first)>("magva_mpi_combine_at_first")) {
     if (fortran_handle)
       check(plugin_.find<decltype(magva_mpi_join)>("magva_mpi_join")(*fortran_handle, &rank_, &size_));
     else
@@ -54,7 +56,16 @@ class MpiCommunicator final : public Communicator {
   void broadcast(void* data, std::size_t bytes) override {
     check(broadcast_(data, static_cast<std::int64_t>(bytes)));
   }
+  void broadcast_from(int root, void* data, std::size_t bytes) override {
+    check(broadcast_from_(root, data, static_cast<std::int64_t>(bytes)));
+  }
   void sum_to_leader(double* values, Index count) override { check(sum_(values, count)); }
+  void combine_at_leader(double* values, Index parts, Index count, const AddUp& add_up) override {
+    const auto call = [](const void* context, double* all, std::int64_t some) {
+      (*static_cast<const AddUp*>(context))(all, some);
+    };
+    check(combine_(values, parts, count, call, &add_up));
+  }
 
  private:
   static void check(const char* failed) {
@@ -65,12 +76,28 @@ class MpiCommunicator final : public Communicator {
   decltype(magva_mpi_finish)* finish_;
   decltype(magva_mpi_abort)* abort_;
   decltype(magva_mpi_broadcast)* broadcast_;
+  decltype(magva_mpi_broadcast_from)* broadcast_from_;
   decltype(magva_mpi_sum_to_first)* sum_;
+  decltype(magva_mpi_combine_at_first)* combine_;
   std::int32_t rank_ = 0;
   std::int32_t size_ = 1;
 };
 
+class SingleCommunicator final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void broadcast(void*, std::size_t) override {}
+  void broadcast_from(int, void*, std::size_t) override {}
+  void sum_to_leader(double*, Index) override {}
+  void combine_at_leader(double* values, Index, Index count, const AddUp& add_up) override {
+    add_up(values, count);
+  }
+};
+
 }  // namespace
+
+bool is_only_rank() { return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) == 1; }
 
 bool is_rank_of_job() {
   const auto size = from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
@@ -103,6 +130,7 @@ int threads_of_rank() {
   return std::max(1, own / std::max(1, beside));
 }
 
+std::unique_ptr<Communicator> single_communicator() { return std::make_unique<SingleCommunicator>(); }
 std::unique_ptr<Communicator> mpi_communicator() { return std::make_unique<MpiCommunicator>(std::nullopt); }
 std::unique_ptr<Communicator> mpi_communicator(int fortran_handle) {
   return std::make_unique<MpiCommunicator>(fortran_handle);

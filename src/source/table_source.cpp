@@ -1,6 +1,8 @@
 // Regressions on the rows of tables and of design files.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "magva/distribute.hpp"
 #include "magva/error.hpp"
 #include "magva/version.hpp"
 #include "source/regression_source.hpp"
@@ -149,7 +151,7 @@ ModelSource make_design_parts_source(const std::string& pattern, const Regressio
   const design_file::DesignParts parts(pattern);
   const design_file::Header& header = parts.header();
   ModelSpec spec = spec_of_file(pattern, header, options);
-  design_file::JoinedRows joined(header, piece(header.rows, options.share.size, options.share.rank));
+  design_file::JoinedRows joined(header, rows_of_rank(header.rows, options.share.rank, options.share.size));
   MomentSums moments;
   parts.for_each([&](const design_file::DesignFile& part) {
     joined.append(part);
@@ -163,6 +165,18 @@ ModelSource make_design_parts_source(const std::string& pattern, const Regressio
 
 }  // namespace
 
+namespace {
+
+/// Small whole numbers are kept in memory, an eighth or a quarter of the file: unless minibatches read it
+/// here and there, or a copy would be in the way of other things.
+bool is_worth_a_copy(const Design& design, const RegressionOptions& options) {
+  const auto memory =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  return !options.batch && options.share.size == 1 && static_cast<double>(design.entries()) < memory / 4;
+}
+
+}  // namespace
+
 ModelSource make_design_file_source(const std::string& path, const RegressionOptions& options) {
   if (table::is_pattern(path)) return make_design_parts_source(path, options);
   design_file::DesignFile file = design_file::open(path);
@@ -171,6 +185,7 @@ ModelSource make_design_file_source(const std::string& path, const RegressionOpt
     file.file->expect_scattered_reads();
   else
     file.file->expect_sequential_reads();
+  if (is_worth_a_copy(file.design, options)) file.design = file.design.compact();
   RegressionData rows{std::move(file.design), std::move(file.response), std::move(file.weights),
                       spec.design.names()};
   if (!options.prior_variance) set_default_priors(spec, rows);

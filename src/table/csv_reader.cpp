@@ -144,6 +144,7 @@ class CsvParts::Reader {
     }
     flush(part);
     hand_over(part);
+    part.end_line = line_;
     if (rows_ == 0) throw DataError(fmt::format("{} has a header but no rows", source_));
     return part.rows > 0;
   }

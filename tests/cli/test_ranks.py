@@ -64,6 +64,30 @@ class Ranks(Cut):
             self.ranks(2, "fit", "data.csv", "--response", "y", *ALGORITHM1, "--iterations", 200, "--out", out, codes=(0, 3))
         self.assertEqual((self.folder / "a/posterior.magva").read_bytes(), (self.folder / "b/posterior.magva").read_bytes())
 
+    def test_draws_have_the_bits_of_any_number_of_ranks(self):
+        tasks = {"logistic": ["data.csv", "--response", "y", *ALGORITHM1, "--iterations", 200],
+                 "poisson": ["numbers.csv", "--response", "count", *ALGORITHM1, "--iterations", 200],
+                 "minibatches": ["data.csv", "--response", "y", "--batch", "50", *ALGORITHM1, "--iterations", 100]}
+        for name, task in tasks.items():
+            with self.subTest(name):
+                self.ranks(1, "fit", *task, "--out", "one", codes=(0, 3))
+                for count in (2, 3, 4):
+                    self.ranks(count, "fit", *task, "--out", "many", codes=(0, 3))
+                    self.assertEqual((self.folder / "many/posterior.magva").read_bytes(),
+                                     (self.folder / "one/posterior.magva").read_bytes())
+
+    def test_parts_that_ranks_read_together(self):
+        """More than 4 MiB each, so that every rank reads some of them, with levels that only some of them have."""
+        for k in range(4):
+            lines = [f"{i % 2},s{(i + k) % (5 + k)},{(i * 37 + k) % 1000 / 8:.6f}\n" for i in range(300_000)]
+            self.write(f"part-{k}.csv", "y,site,x\n" + "".join(lines))
+        words = ["fit", "part-*.csv", "--response", "y", *ALGORITHM1, "--iterations", 5]
+        self.ranks(1, *words, "--out", "one", codes=(0, 3))
+        for count in (2, 4):
+            self.ranks(count, *words, "--out", "many", codes=(0, 3))
+            self.assertEqual((self.folder / "many/posterior.magva").read_bytes(), (self.folder / "one/posterior.magva").read_bytes())
+            self.assertEqual(self.record("many")["data"], self.record("one")["data"])
+
     def test_design_files(self):
         self.succeeds("convert", "data.csv", "--response", "y", "--out", "data.magva")
         self.succeeds("fit", "data.magva", "--out", "one")
@@ -107,12 +131,12 @@ class Ranks(Cut):
             self.assertIn(part, lines[0])
             self.assertFalse((self.folder / "fit").exists())
 
-    def test_a_killed_rank_ends_the_job_and_resume_goes_on_to_the_same_bits(self):
+    def test_a_killed_rank_ends_the_job_and_resume_goes_on_to_the_same_bits_with_any_number(self):
         words = ["--response", "y", *ALGORITHM1, "--iterations", 4000, "--checkpoint", "0.02"]
         self.ranks(2, "fit", "data.csv", *words, "--out", "whole", codes=(0, 3))
         generator = random.Random(1)
-        for victim in range(2):
-            out = f"killed{victim}"
+        for victim, count in ((0, 2), (1, 1), (1, 3)):
+            out = f"killed {victim} {count}"
             job = subprocess.Popen(self.command(2, "fit", "data.csv", *words, "--out", out), cwd=self.folder, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, env=self.environment({"OMPI_MCA_mpi_yield_when_idle": "1"}))
             self.addCleanup(job.kill)
@@ -124,7 +148,7 @@ class Ranks(Cut):
                 os.kill(int(children[victim]), signal.SIGKILL)
             job.communicate(timeout=20)
             if (self.folder / out / "checkpoint.magva").exists():
-                self.ranks(2, "fit", "--resume", "--out", out, codes=(0, 3))
+                self.ranks(count, "fit", "--resume", "--out", out, codes=(0, 3))
             self.assertEqual((self.folder / out / "posterior.magva").read_bytes(), (self.folder / "whole/posterior.magva").read_bytes())
 
 

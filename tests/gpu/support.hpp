@@ -4,11 +4,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <random>
+#include <vector>
 
 #include "magva/regression.hpp"
 
 namespace magva::testing {
+
+/// Under compute-sanitizer (MAGVA_SANITIZED is set) a launch takes a hundred times as long: tests have fewer.
+inline bool sanitized() { return std::getenv("MAGVA_SANITIZED") != nullptr; }
+inline Index fewer(Index rows) { return sanitized() ? rows / 8 : rows; }
+/// All of them, or the first of so many each.
+template <class T>
+std::vector<T> thinned(std::vector<T> all, std::size_t each) {
+  if (!sanitized()) return all;
+  std::vector<T> some;
+  for (std::size_t k = 0; k < all.size(); k += each) some.push_back(all[k]);
+  return some;
+}
 
 enum class Storage { float64, float32, whole_numbers, whole_numbers_float32, sparse };
 

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <barrier>
-#include <cstring>
 #include <thread>
 
 #include "magva/error.hpp"
@@ -12,50 +10,17 @@
 #include "magva/fit.hpp"
 #include "magva/minibatch.hpp"
 #include "scale/likelihood_model.hpp"
+#include "scale/row_sections.hpp"
+#include "support/thread_ranks.hpp"
 #include "unit/model/support.hpp"
 
 namespace magva {
 namespace {
 
+using test::ThreadRanks;
 using testing::evaluate;
 using testing::Evaluated;
 using testing::normal_matrix;
-
-/// Ranks that are threads of this process.
-class ThreadRanks {
- public:
-  explicit ThreadRanks(int size) : size_(size), barrier_(size), values_(static_cast<std::size_t>(size)) {}
-
-  class Rank final : public Communicator {
-   public:
-    Rank(ThreadRanks& all, int rank) : all_(all), rank_(rank) {}
-    int rank() const override { return rank_; }
-    int size() const override { return all_.size_; }
-    void broadcast(void* data, std::size_t bytes) override {
-      if (rank_ == 0) all_.message_ = data;
-      all_.barrier_.arrive_and_wait();
-      if (rank_ != 0) std::memcpy(data, all_.message_, bytes);
-      all_.barrier_.arrive_and_wait();
-    }
-    void sum_to_leader(double* values, Index count) override {
-      all_.values_[static_cast<std::size_t>(rank_)] = values;
-      all_.barrier_.arrive_and_wait();
-      for (int r = 1; rank_ == 0 && r < size(); ++r)
-        for (Index i = 0; i < count; ++i) values[i] += all_.values_[static_cast<std::size_t>(r)][i];
-      all_.barrier_.arrive_and_wait();
-    }
-
-   private:
-    ThreadRanks& all_;
-    int rank_;
-  };
-
- private:
-  int size_;
-  std::barrier<> barrier_;
-  void* message_ = nullptr;
-  std::vector<double*> values_;
-};
 
 /// Calls work(model) with the model on the rows of so many ranks.
 template <class Work>
@@ -108,6 +73,8 @@ std::vector<Case> cases() {
     RegressionData rows = data(std::move(y), true);
     rows.offset = Vector::LinSpaced(kRows, -.3, .3);
     if (allows_censoring(distribution)) rows.status = testing::zero_one(kRows, 8);
+    if (distribution == Distribution::binomial)
+      rows.trials = rows.response + testing::counts(kRows, 15) + Vector::Ones(kRows);
     return family_regression(std::move(rows), distribution, link, make_prior(NormalPriorOptions{}, kCols));
   };
   const Vector positive = numbers.array().exp();
@@ -115,6 +82,7 @@ std::vector<Case> cases() {
   all.push_back({"Weibull", family(Distribution::weibull, Link::log, positive)});
   all.push_back(
       {"negative binomial", family(Distribution::negative_binomial, Link::log, testing::counts(kRows, 9))});
+  all.push_back({"binomial", family(Distribution::binomial, Link::logit, testing::counts(kRows, 16))});
   all.push_back({"probit", family(Distribution::bernoulli, Link::probit, testing::zero_one(kRows, 10))});
   return all;
 }
@@ -252,6 +220,76 @@ TEST(Distribute, AFitToMinibatchesIsThatOfOneMachine) {
         fit(Minibatch(std::shared_ptr<const Model>(std::shared_ptr<void>(), &model), {40, 1, 3}), options);
     EXPECT_NEAR(found.elbo, expected.elbo, 1e-8 * std::abs(expected.elbo));
   });
+}
+
+// Sums are added in an order of the sections, whoever has them.
+TEST(Distribute, DrawsHaveTheBitsOfAnyNumberOfRanks) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const Matrix theta = normal_matrix(c.model.dimension(), 3, 11, .3);
+    std::vector<Evaluated> all;
+    std::vector<Evaluated> batches;
+    for (const int size : {1, 2, 3, 4, 7})
+      on_ranks(c.model, size, [&](const Model& model) {
+        all.push_back(evaluate(model, theta));
+        const Minibatch batch(std::shared_ptr<const Model>(std::shared_ptr<void>(), &model), {40, 1, 3});
+        batches.push_back(evaluate(batch, theta, 1, 5));
+      });
+    for (std::size_t k = 1; k < all.size(); ++k) {
+      EXPECT_EQ(all[k].log_density, all[0].log_density);
+      EXPECT_EQ(all[k].gradient, all[0].gradient);
+      EXPECT_EQ(batches[k].log_density, batches[0].log_density);
+      EXPECT_EQ(batches[k].gradient, batches[0].gradient);
+    }
+  }
+}
+
+TEST(Distribute, SectionsAreAddedInPairs) {
+  for (const Index sections : {1, 2, 8, 64})
+    for (int ranks = 1; ranks <= std::min<Index>(sections, 9); ++ranks) {
+      const detail::NodeTree tree(sections, ranks);
+      // Each node is named by its sections; only neighbours of equal length, the first at an even place, may
+      // meet.
+      std::vector<std::vector<Range>> nodes;
+      for (int r = 0; r < ranks; ++r)
+        nodes.push_back(detail::nodes_of(detail::sections_of_rank(sections, r, ranks)));
+      std::vector<std::vector<double>> first(nodes.size()), length(nodes.size());
+      for (std::size_t r = 0; r < nodes.size(); ++r) {
+        first[r].resize(static_cast<std::size_t>(tree.nodes_per_rank()));
+        length[r].resize(first[r].size());
+        for (std::size_t k = 0; k < nodes[r].size(); ++k) {
+          first[r][k] = static_cast<double>(nodes[r][k].begin);
+          length[r][k] = static_cast<double>(nodes[r][k].size());
+          EXPECT_EQ(nodes[r][k].begin % nodes[r][k].size(), 0);
+        }
+      }
+      std::vector<std::pair<int, Index>> met;
+      tree.add_up(1, [&](int rank, Index node) {
+        met.emplace_back(rank, node);
+        return &first[static_cast<std::size_t>(rank)][static_cast<std::size_t>(node)];
+      });
+      for (std::size_t k = 0; k < met.size(); k += 2) {
+        const auto at = [&](std::size_t j) -> double& {
+          return length[static_cast<std::size_t>(met[j].first)][static_cast<std::size_t>(met[j].second)];
+        };
+        EXPECT_EQ(at(k), at(k + 1));
+        at(k) += at(k + 1);
+      }
+      EXPECT_EQ(length[0][0], static_cast<double>(sections));
+    }
+}
+
+TEST(Distribute, Algorithm1HasTheBitsOfAnyNumberOfRanks) {
+  const Regression model = std::move(cases().front().model);
+  FitOptions options;
+  options.rank = 2;
+  options.algorithm1.emplace();
+  options.max_iterations = 200;
+  options.diagnostic_draws = 100;
+  std::vector<FitResult> results;
+  for (const int size : {1, 2, 4})
+    on_ranks(model, size, [&](const Model& distributed) { results.push_back(fit(distributed, options)); });
+  for (const FitResult& result : results) EXPECT_EQ(result.posterior.mean(), results[0].posterior.mean());
 }
 
 TEST(Distribute, MinibatchesNeedRows) {
