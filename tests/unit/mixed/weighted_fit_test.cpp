@@ -7,7 +7,6 @@
 #include "magva/check_gradient.hpp"
 #include "magva/diagnostics.hpp"
 #include "mixed/dense_mode.hpp"
-#include "mixed/offset_table.hpp"
 #include "mixed/student_draws.hpp"
 #include "posterior/normal_quantile.hpp"
 #include "unit/mixed/simulated.hpp"
@@ -69,31 +68,6 @@ TEST(DenseMode, FindsTheModeAndCurvatureOfASkewedDensityFromAfar) {
           .eigenvalues();
   EXPECT_NEAR(ratio(0), 1, .05);
   EXPECT_NEAR(ratio(1), 1, .05);
-}
-
-TEST(OffsetTable, InterpolatesWhatItHasEvaluated) {
-  mixed::OffsetTable table;
-  mixed::HermiteTable values;
-  int evaluations = 0;
-  const auto evaluate = [&](double at, double* out) {
-    ++evaluations;
-    out[0] = -std::log1p(std::exp(at));
-    out[1] = -1 / (1 + std::exp(-at));
-    out[2] = out[1] * (1 + out[1]);
-  };
-  double exact[3];
-  for (double at = -3; at <= 3; at += .01) {
-    const double* found = table.at(at, 3, evaluate);
-    const std::array<double, 3> value = values.at(at, evaluate);
-    const int before = evaluations;
-    evaluate(at, exact);
-    evaluations = before;
-    for (int k = 0; k < 3; ++k) EXPECT_NEAR(found[k], exact[k], 2e-5);
-    EXPECT_NEAR(value[0], exact[0], 1e-5);
-    EXPECT_NEAR(value[1], exact[1], 1e-4);
-    EXPECT_NEAR(value[2], exact[2], 1e-3);
-  }
-  EXPECT_LT(evaluations, 35);
 }
 
 TEST(MixedModel, LogDensitiesAreThoseOfEvaluate) {
