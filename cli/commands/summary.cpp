@@ -38,14 +38,7 @@ std::string describe_sds(const FitRecord& r) {
   if (asked_for > 0) out += fmt::format(" for the {} asked for", asked_for);
   if (r.details.contains("sd_se"))
     out += fmt::format(" (standard error of log sd: {:.2g})", r.details["sd_se"].get<double>());
-  if (!r.details.contains("sd_estimates")) return out;
-  double largest = 0;
-  for (const auto& p : r.parameters)
-    if (std::isfinite(p.sd_se)) largest = std::max(largest, p.sd_se);
-  const std::string estimates = fmt::format(
-      "estimates of linear response for {} of {} parameters (standard errors of log sd up to {:.2g})",
-      r.details["sd_estimates"]["parameters"].get<std::size_t>(), r.parameters.size(), largest);
-  return asked_for > 0 ? out + "; " + estimates : estimates + "; else " + out;
+  return out;
 }
 
 void print_head(const FitRecord& r) {
@@ -181,13 +174,7 @@ std::vector<ParameterSummary> parameters_of(const FitRecord& record, const optio
   if (values.flag("correct")) return corrected_parameters(values);
   if (!values.given("level")) return record.parameters;
   const results::StoredFit fit = results::load_fit(values.arguments.at(0));
-  auto parameters =
-      results::summarise(*make_reporter(fit), fit.posterior.best(), 1, values.number("level")).parameters;
-  for (std::size_t k = 0; k < parameters.size(); ++k)
-    if (std::isfinite(record.parameters[k].sd_se))
-      results::set_sd(parameters[k], record.parameters[k].sd, record.parameters[k].sd_se,
-                      values.number("level"));
-  return parameters;
+  return results::summarise(*make_reporter(fit), fit.posterior.best(), 1, values.number("level")).parameters;
 }
 
 int run_summary(const options::Values& values) {

@@ -6,7 +6,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cmath>
 
 #include "bindings.hpp"
 #include "commands/ranks.hpp"
@@ -17,7 +16,6 @@
 #include "magva/diagnostics.hpp"
 #include "magva/error.hpp"
 #include "options.hpp"
-#include "posterior/normal_quantile.hpp"
 #include "results/names.hpp"
 #include "results/parameter_summary.hpp"
 #include "rows.hpp"
@@ -78,16 +76,7 @@ std::vector<std::string> quantity_names(const ModelSource& source) {
 /// Of the quantities, one row each, by the draws that the record's summary is of.
 Matrix quantiles(const Fit& fit, const std::vector<double>& probabilities) {
   const auto seed = fit.record().options.value("seed", std::uint64_t{1});
-  Matrix out = results::quantiles(*fit.source().reporter, fit.posterior().best(), seed, probabilities);
-  const auto& rows = fit.record().parameters;
-  if (static_cast<Index>(rows.size()) != out.rows()) return out;  // loaded without what reports them
-  for (Index i = 0; i < out.rows(); ++i) {
-    const auto& row = rows[static_cast<std::size_t>(i)];
-    if (!std::isfinite(row.sd_se)) continue;  // known better than the posterior has it
-    for (Index k = 0; k < out.cols(); ++k)
-      out(i, k) = row.mean + normal_quantile(probabilities[static_cast<std::size_t>(k)]) * row.sd;
-  }
-  return out;
+  return results::quantiles(*fit.source().reporter, fit.posterior().best(), seed, probabilities);
 }
 
 void bind_source(nb::module_& module) {

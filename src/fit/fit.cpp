@@ -155,7 +155,6 @@ FitResult fit(const Model& model, const FitOptions& options, const std::vector<O
   }
   FitResult result = run_default(full, options, observers);
   try_shapes(full, options, observers, result);
-  estimate_sds(full, options, observers, result);
   return result;
 }
 

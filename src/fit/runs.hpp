@@ -25,10 +25,6 @@ FitResult run_minibatch(const Minibatch& model, const FitOptions& options,
 void try_shapes(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
                 FitResult& result);
 
-/// Estimates sds by linear response where a converged fit of low rank has no correction.
-void estimate_sds(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
-                  FitResult& result);
-
 /// What 'converged' promises: within this many nats of the family's best.
 double promised_nats(Index dimension);
 

@@ -67,30 +67,11 @@ PosteriorSummary summarise_both(const source::Reporter& reporter, const Gaussian
   return out;
 }
 
-/// Estimates of single coordinates, in place of the posterior's sds. How many there are.
-std::size_t apply_estimates(const SdEstimates& estimates, const source::Reporter& reporter,
-                            std::vector<ParameterSummary>& parameters) {
-  const auto quantities = reporter.quantities();
-  std::size_t count = 0;
-  for (std::size_t k = 0; k < parameters.size(); ++k) {
-    if (!quantities[k].coordinate) continue;
-    const double change = estimates.log_change(*quantities[k].coordinate);
-    if (!std::isfinite(change)) continue;
-    set_sd(parameters[k], std::exp(change) * parameters[k].sd_gaussian,
-           estimates.se(*quantities[k].coordinate));
-    ++count;
-  }
-  return count;
-}
-
 /// Which sds the record has, and how sure they are.
-void record_sds(const FitResult& result, const source::Reporter& reporter, FitRecord& record) {
+void record_sds(const FitResult& result, FitRecord& record) {
   const bool corrected = !result.posterior.has_shape() && result.posterior.has_correction();
   record.details["sd"] = corrected ? "linear response" : result.posterior.best().shape();
   if (corrected && result.sd_se > 0) record.details["sd_se"] = result.sd_se;
-  if (!result.sd_estimates) return;
-  const std::size_t count = apply_estimates(*result.sd_estimates, reporter, record.parameters);
-  record.details["sd_estimates"] = {{"parameters", count}, {"probes", result.sd_estimates->probes}};
 }
 
 }  // namespace
@@ -129,7 +110,7 @@ void complete_record(FitRecord& record, const source::ModelSource& source, const
   record.details = details_of(result, source);
   record.details["summary_draws"] = summary.draws;
   record.parameters = summary.parameters;
-  record_sds(result, *source.reporter, record);
+  record_sds(result, record);
   if (summary.failed > 0)
     record.warnings.push_back(
         fmt::format("the model could not report {} of {} draws", summary.failed, summary.draws));

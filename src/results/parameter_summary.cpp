@@ -85,14 +85,6 @@ std::vector<double> row(const Matrix& values, Index i) {
 
 }  // namespace
 
-void set_sd(ParameterSummary& parameter, double sd, double sd_se, double level) {
-  const double z = normal_quantile(.5 * (1 + level));
-  parameter.sd = sd;
-  parameter.sd_se = sd_se;
-  parameter.q05 = parameter.mean - z * sd;
-  parameter.q95 = parameter.mean + z * sd;
-}
-
 double quantile(const std::vector<double>& sorted, double probability) {
   const double position = probability * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(position);

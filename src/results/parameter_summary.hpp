@@ -29,9 +29,6 @@ PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta
 Matrix quantiles(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
                  const std::vector<double>& probabilities);
 
-/// Sds that are better known than the posterior has them, and the interval at this level that follows.
-void set_sd(ParameterSummary& parameter, double sd, double sd_se, double level = .9);
-
 /// The quantile of sorted values by linear interpolation (type 7 of Hyndman & Fan).
 double quantile(const std::vector<double>& sorted, double probability);
 

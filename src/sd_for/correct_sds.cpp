@@ -116,9 +116,6 @@ SdCorrection correct_sds(const Model& model, FitResult& result, const std::vecto
     (corrected ? out.parameters : out.failed).push_back(model.parameter_name(i));
   }
   if (found.coordinates.empty()) return out;
-  if (result.sd_estimates)
-    for (const Index i : found.coordinates)
-      result.sd_estimates->log_change(i) = std::numeric_limits<double>::quiet_NaN();
   out.se = found.se.maxCoeff();
   result.posterior = result.posterior.with_correction(
       with_covariance_columns(result.posterior, found.coordinates, found.columns));
