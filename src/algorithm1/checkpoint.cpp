@@ -52,6 +52,17 @@ void visit_counters(Visit&& visit, State& s) {
   visit(s.elbo);
 }
 
+/// Whether every enumerator is one of ours.
+bool all_known(const FitterOptions& options) {
+  const auto known = [](auto value, auto last) {
+    return static_cast<int>(value) >= 0 && static_cast<int>(value) <= static_cast<int>(last);
+  };
+  const auto known_rule = [&](const RuleOptions& rule) { return known(rule.kind, RuleKind::kAdam); };
+  return known(options.family, FamilyKind::kFullRank) && known(options.scales, ScaleCoordinates::kLog) &&
+         known(options.estimator, Estimator::kPath) && known(options.decay, StepDecay::kCosine) &&
+         known_rule(options.factor_rule) && known_rule(options.mean_rule) && known_rule(options.scale_rule);
+}
+
 }  // namespace
 
 void Fitter::save(io::ChecksummedWriter& out) const {
@@ -79,6 +90,7 @@ Fitter Fitter::resume(io::ChecksummedReader& in, const Model& model, int threads
   if (in.integer() != model.dimension()) in.fail("it belongs to a model with another number of parameters");
   FitterOptions options;
   visit_options(io::Get{in}, options);
+  if (!all_known(options)) in.fail("its parts do not fit each other");
   options.threads = threads;
   auto state =
       State::make(model, options, Whitening::none(model.dimension()), Vector::Zero(model.dimension()));

@@ -4,10 +4,13 @@
 
 #include <cmath>
 
+#include "magva/error.hpp"
+
 namespace magva {
 
 namespace {
-constexpr double kTellEvery = .1;  // seconds
+constexpr double kTellEvery = .1;    // seconds
+constexpr double kMostSpent = 1e15;  // gradients
 }  // namespace
 
 Control::Control(const Limits& limits, const std::vector<Observer>& observers, Phase first)
@@ -26,6 +29,8 @@ Control::Position Control::position() const {
 }
 
 void Control::go_on_from(const Position& position) {
+  if (!(position.spent >= 0 && position.spent < kMostSpent))
+    throw DataError("the checkpoint counts gradients that no fit can have evaluated: fit again");
   view_ = position.view;
   spent_ = position.spent;
   earlier_seconds_ = position.view.seconds;
