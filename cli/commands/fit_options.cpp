@@ -228,7 +228,7 @@ std::vector<OptionSpec> fitting_options() {
               kMost),
       integer("draws", "",
               fmt::format("with --rule: draws per iteration; {} if it is not given", kAlgorithm1.draws), 1,
-              1'000'000),
+              10'000),
       flag("antithetic",
            "with --rule: antithetic draws, in pairs mirrored at the mean; 2 if their number is not given"),
       choice("estimator", "",

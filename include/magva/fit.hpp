@@ -168,14 +168,6 @@ struct ShapeReport {
   bool kept;           ///< the result has this shape
 };
 
-/// Sds by a stochastic estimate of linear response, where the whole of it would take too long: of single
-/// coordinates, without their correlations.
-struct SdEstimates {
-  Vector log_change;  ///< of the posterior's sds, as a logarithm; NaN: too uncertain, the sd stays as it is
-  Vector se;          ///< standard errors of these
-  Index probes;       ///< random vectors behind them
-};
-
 struct FitResult {
   Gaussian posterior;                  ///< of theta; posterior.best() is the nearest to the posterior
   std::optional<FamilyKind> manifold;  ///< on which Algorithm 1 ran; unset where something else was run
@@ -198,7 +190,6 @@ struct FitResult {
   /// Of the logarithm of an sd by linear response, the largest of those that it changes most; 0 where no
   /// draws were used.
   double sd_se = 0;
-  std::optional<SdEstimates> sd_estimates = std::nullopt;  ///< unset where there are none
 };
 
 /// Fits by the default, which needs no settings; by Algorithm 1 where options.algorithm1 is set; on
