@@ -6,7 +6,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-
 #include "bindings.hpp"
 #include "commands/ranks.hpp"
 #include "commands/sources.hpp"
