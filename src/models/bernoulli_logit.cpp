@@ -33,9 +33,9 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
       by_products(block.rows, detail::kPadding, sums[s],
                   [&](Index begin, Index end) { add_rows(block, eta + s * stride, begin, end, sums[s]); });
   }
-  void evaluate_pack(const ResponseBlock& block, double* eta, const Shape* shapes,
-                     BlockSums& sums) const override {
-    if (!block.unweighted) return ElementwiseLikelihood::evaluate_pack(block, eta, shapes, sums);
+  void evaluate_vector(const ResponseBlock& block, double* eta, const Shape* shapes,
+                       BlockSums& sums) const override {
+    if (!block.unweighted) return ElementwiseLikelihood::evaluate_vector(block, eta, shapes, sums);
     by_products(block.rows, 1, sums,
                 [&](Index begin, Index end) { add_rows_of_pack(block.response, eta, begin, end, sums); });
   }
@@ -60,9 +60,9 @@ class BernoulliLogit final : public ElementwiseLikelihood<BernoulliLogit> {
  private:
   static constexpr Index kLanes = detail::kLanes<Vec>;
   static constexpr int kParts = static_cast<int>(detail::kPadding / kLanes);
-  static constexpr int kAtOnce = 4;  // packs
+  static constexpr int kAtOnce = 4;  // vectors
 
-  /// N packs from `eta`, with e = exp(-|eta|).
+  /// N vectors from `eta`, with e = exp(-|eta|).
   template <int N>
   struct Odds {
     [[gnu::always_inline]] explicit Odds(const double* from) {

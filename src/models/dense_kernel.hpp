@@ -1,17 +1,17 @@
 #pragma once
 // Products with dense rows. A tile of rows and draws is held in registers, so that each number of the design
 // is loaded once per tile of draws. Every sum is formed in one order, whatever the tile: over columns in one
-// pack of accumulators per (row, draw), over rows one after the other.
+// vector of accumulators per (row, draw), over rows one after the other.
 //
-// Columns beyond a multiple of the pack's width are taken as one more pack that ends at the last column: it
-// overlaps the pack before it, and the packed coefficients have zeros where it does.
+// Columns beyond a multiple of the vector's width are taken as one more vector that ends at the last column:
+// it overlaps the vector before it, and the packed coefficients have zeros where it does.
 #include <algorithm>
 #include <optional>
 
 #include "core/caches.hpp"
 #include "core/vector.hpp"
 #include "models/design_kernel.hpp"
-#include "models/draw_pack_kernel.hpp"
+#include "models/draw_vector_kernel.hpp"
 
 namespace magva::detail {
 
@@ -25,10 +25,10 @@ class DenseKernel final : public DesignKernel {
         column_(padded(x.cols)),
         block_rows_(rows_in_bytes(cache_sizes().first, x.cols * static_cast<Index>(sizeof(Scalar)))),
         fetch_(fetch_from(x.rows * x.stride * static_cast<Index>(sizeof(Scalar)))) {
-    // Numbers in single precision had better be converted once for several draws, and packs of two gain
+    // Numbers in single precision had better be converted once for several draws, and vectors of two gain
     // nothing.
     if constexpr (std::is_same_v<Scalar, double> && kLanes < Vec >> 2)
-      draw_packs_.emplace(x, fetch_ != Fetch::nothing);
+      draw_vectors_.emplace(x, fetch_ != Fetch::nothing);
   }
 
   Index block_rows() const override { return block_rows_; }
@@ -62,7 +62,7 @@ class DenseKernel final : public DesignKernel {
                [&](auto fetch) { accumulate_all<fetch>(block, residual, stride, draws, packed_gradient); });
   }
 
-  const DrawPackKernel* draw_packs() const override { return draw_packs_ ? &*draw_packs_ : nullptr; }
+  const DrawVectorKernel* draw_vectors() const override { return draw_vectors_ ? &*draw_vectors_ : nullptr; }
 
  private:
   /// how much of the block after its own a product prefetches, half of the rows or all. A design that a
@@ -71,9 +71,12 @@ class DenseKernel final : public DesignKernel {
   /// what comes from memory had better be asked for in both products.
   enum class Fetch { nothing, half, all };
 
+  /// A line of bytes has the columns of eight vectors, and rows that are shorter than a vector lie close
+  /// together: the processor sees these patterns itself.
+  static constexpr bool kFetches = sizeof(Scalar) > 1 && kLanes<P> > 1;
+
   static Fetch fetch_from(Index bytes) {
-    // A line of bytes has the columns of eight vectors: the processor sees that pattern itself.
-    if (sizeof(Scalar) == 1) return Fetch::nothing;
+    if (!kFetches) return Fetch::nothing;
     if (bytes <= cache_sizes().second) return Fetch::nothing;
     return bytes <= cache_sizes().last ? Fetch::half : Fetch::all;
   }
@@ -87,10 +90,12 @@ class DenseKernel final : public DesignKernel {
   /// Chosen rows come in runs, and mostly the row that is a block further on is wanted, too.
   template <class Product>
   void with_fetch(const RowBlock& block, Product&& product) const {
-    const bool last = !block.chosen && block.begin + block.size + block_rows_ > x_.rows;
-    const Fetch fetch = last ? Fetch::nothing : fetch_;
-    if (fetch == Fetch::all) return product(std::integral_constant<Fetch, Fetch::all>{});
-    if (fetch == Fetch::half) return product(std::integral_constant<Fetch, Fetch::half>{});
+    if constexpr (kFetches) {
+      const bool last = !block.chosen && block.begin + block.size + block_rows_ > x_.rows;
+      const Fetch fetch = last ? Fetch::nothing : fetch_;
+      if (fetch == Fetch::all) return product(std::integral_constant<Fetch, Fetch::all>{});
+      if (fetch == Fetch::half) return product(std::integral_constant<Fetch, Fetch::half>{});
+    }
     product(std::integral_constant<Fetch, Fetch::nothing>{});
   }
 
@@ -224,11 +229,11 @@ class DenseKernel final : public DesignKernel {
   }
 
   DenseRows<Scalar> x_;
-  Index whole_;   // columns in whole packs
+  Index whole_;   // columns in whole vectors
   Index column_;  // length of a draw's packed column
   Index block_rows_;
   Fetch fetch_;
-  std::optional<DrawPackKernel> draw_packs_;
+  std::optional<DrawVectorKernel> draw_vectors_;
 };
 
 }  // namespace magva::detail

@@ -23,7 +23,7 @@ inline Index rows_in_bytes(Index block_bytes, Index row_bytes) {
   return std::clamp<Index>(block_bytes / std::max<Index>(1, row_bytes) / kPadding, 1, 16) * kPadding;
 }
 
-class DrawPackKernel;
+class DrawVectorKernel;
 
 /// Coefficients and gradients go in and out of a packed form that suits the design; `draws` is the same for
 /// all calls on one packed buffer. No call allocates.
@@ -47,8 +47,8 @@ class DesignKernel {
   virtual void accumulate(const RowBlock& block, const double* residual, Index stride, Index draws,
                           double* packed_gradient) const = 0;
 
-  /// The same for packs of draws, where the design has a faster way for these; else null.
-  virtual const DrawPackKernel* draw_packs() const { return nullptr; }
+  /// The same for vectors of draws, where the design has a faster way for these; else null.
+  virtual const DrawVectorKernel* draw_vectors() const { return nullptr; }
 
  private:
   Design design_;

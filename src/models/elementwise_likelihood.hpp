@@ -1,8 +1,8 @@
 #pragma once
-// The loop over a block's rows that all likelihoods share. A family supplies one pack of rows:
+// The loop over a block's rows that all likelihoods share. A family supplies one vector of rows:
 //   static constexpr bool kNuisance;
 //   Point point(Vec eta, Vec y, const S& shape) const;
-// where S is Shape, for rows of one draw, or VecShape, for one row of a pack of draws.
+// where S is Shape, for rows of one draw, or VecShape, for one row of a vector of draws.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::vector<std::string> first_fault(ConstVectorRef response, const char* wanted
   return {};
 }
 
-/// The shapes of a pack of draws.
+/// The shapes of a vector of draws.
 struct VecShape {
   Vec precision;
   Vec log_scale;
@@ -45,8 +45,8 @@ class ElementwiseLikelihood : public Likelihood {
     for (Index s = 0; s < draws; ++s) add_draw(block, eta + s * stride, shapes[s], sums[s]);
   }
 
-  void evaluate_pack(const ResponseBlock& block, double* eta, const Shape* shapes,
-                     BlockSums& sums) const override {
+  void evaluate_vector(const ResponseBlock& block, double* eta, const Shape* shapes,
+                       BlockSums& sums) const override {
     VecShape shape;
     for (int s = 0; s < kLanes<Vec>; ++s) {
       shape.precision[s] = shapes[s].precision;

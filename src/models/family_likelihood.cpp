@@ -186,10 +186,10 @@ class FamilyLikelihood final : public Likelihood {
       }
   }
 
-  void evaluate_pack(const ResponseBlock& block, double* eta, const Shape* shapes,
-                     BlockSums& sums) const override {
-    if (fast_) return fast_->evaluate_pack(block, eta, shapes, sums);
-    constexpr Index kDraws = detail::DrawPackKernel::kDraws;
+  void evaluate_vector(const ResponseBlock& block, double* eta, const Shape* shapes,
+                       BlockSums& sums) const override {
+    if (fast_) return fast_->evaluate_vector(block, eta, shapes, sums);
+    constexpr Index kDraws = detail::DrawVectorKernel::kDraws;
     RowSlopes slopes;
     Buffer column;
     for (Index s = 0; s < kDraws; ++s)

@@ -14,7 +14,7 @@ namespace {
 constexpr Index kStep = kLanes<Vec>;
 
 /// sum_j log(1 + e_j) with 0 <= e_j <= 1 as the logarithm of a product, taken before it can overflow. The
-/// last pack is filled up with e = 1.
+/// last vector is filled up with e = 1.
 class LogProduct {
  public:
   void multiply(Vec one_plus_e) {

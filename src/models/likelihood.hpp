@@ -29,7 +29,7 @@ struct ResponseBlock {
 };
 
 /// Sums over rows: one draw's, in eight parts that are added up once all blocks are done, the rows i, i + 8,
-/// ... each; or those of a pack of draws, a part each. Whole cache lines: threads are at different ones.
+/// ... each; or those of a vector of draws, a part each. Whole cache lines: threads are at different ones.
 struct alignas(64) BlockSums {
   BlockSums() { product.fill(1.0); }
   std::array<double, 8> log_likelihood{};
@@ -73,10 +73,10 @@ class Likelihood {
   /// constant. There is a multiple of 8 rows: those that fill up the last block have weight 0.
   virtual void evaluate_block(const ResponseBlock& block, double* eta, Index stride, Index draws,
                               const Shape* shapes, BlockSums* sums) const = 0;
-  /// The same for a pack of draws, as many as the processor's registers have lanes: row i of `eta` begins at
-  /// that number times i, and part s of `sums` is draw s's. There are as many rows as there are.
-  virtual void evaluate_pack(const ResponseBlock& block, double* eta, const Shape* shapes,
-                             BlockSums& sums) const = 0;
+  /// The same for a vector of draws, as many as the processor's registers have lanes: row i of `eta` begins
+  /// at that number times i, and part s of `sums` is draw s's. There are as many rows as there are.
+  virtual void evaluate_vector(const ResponseBlock& block, double* eta, const Shape* shapes,
+                               BlockSums& sums) const = 0;
   /// Called for all sums after the last block.
   virtual void close(BlockSums& /*sums*/) const {}
   /// log p(y_i | eta_i), constants included; `eta` is overwritten.

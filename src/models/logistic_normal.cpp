@@ -85,7 +85,7 @@ VecMoments by_rule(const PairRule& rule, Vec mean, Vec sd) {
   return sum;
 }
 
-/// Which rule a pack needs depends on the widest of its normals.
+/// Which rule a vector needs depends on the widest of its normals.
 void pack_moments(const double* mean, const double* variance, double* value, double* slope,
                   double* curvature) {
   double sd[kLanes<Vec>];

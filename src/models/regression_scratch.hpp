@@ -8,7 +8,7 @@
 #include "core/vector.hpp"
 #include "magva/model.hpp"
 #include "models/design_kernel.hpp"
-#include "models/draw_pack_kernel.hpp"
+#include "models/draw_vector_kernel.hpp"
 #include "models/likelihood.hpp"
 
 namespace magva::detail {
@@ -34,14 +34,14 @@ inline constexpr Index apart(Index numbers) {
 }
 
 inline Index most_rows(const DesignKernel& kernel) {
-  const DrawPackKernel* packs = kernel.draw_packs();
-  return std::max(kernel.block_rows(), packs ? packs->block_rows() : 0);
+  const DrawVectorKernel* vectors = kernel.draw_vectors();
+  return std::max(kernel.block_rows(), vectors ? vectors->block_rows() : 0);
 }
 
 /// Everything of one column belongs to one chunk; columns are whole cache lines.
 struct RegressionScratch final : Scratch {
   RegressionScratch(Index draws, Index chunk_total, const DesignKernel& kernel, Index prior_buffer)
-      // A pack may have a lane to spare.
+      // A vector may have a lane to spare.
       : RegressionScratch(draws, chunk_total, most_rows(kernel), kernel.packed_size(draws + 1),
                           kernel.design().cols(), prior_buffer) {}
 
@@ -52,14 +52,14 @@ struct RegressionScratch final : Scratch {
         coefficients(padded(prior_buffer), draws),
         packed(packed_size),
         gradient(apart(packed_size), chunk_total),
-        eta(apart(block_rows * std::max(draws, DrawPackKernel::kDraws)), chunk_total),
+        eta(apart(block_rows * std::max(draws, DrawVectorKernel::kDraws)), chunk_total),
         deltas(padded(columns), draws / 2 + 1),
         pair_products(apart(block_rows * (draws / 2 + 1)), chunk_total),
         response(apart(block_rows), chunk_total),
         weight(apart(block_rows), chunk_total),
         offset(apart(block_rows), chunk_total),
         status(apart(block_rows), chunk_total),
-        shapes(static_cast<std::size_t>(draws + DrawPackKernel::kDraws)),
+        shapes(static_cast<std::size_t>(draws + DrawVectorKernel::kDraws)),
         sums(static_cast<std::size_t>(chunk_total * (draws + kSumsApart))) {}
 
   BlockSums* chunk_sums(Index chunk) { return sums.data() + chunk * (max_draws + kSumsApart); }

@@ -45,26 +45,28 @@ class RowChunkWork {
     for (Index row = eights.begin * kPadding; row < end; row += step) {
       const RowBlock block{sample_.rows, row, std::min(step, end - row)};
       const ResponseBlock responses = responses_of(block, chunk);
-      for (Index pack = 0; pack < layout_.packs(); ++pack) take_pack(block, responses, pack, chunk);
+      for (Index vector = 0; vector < layout_.vectors(); ++vector)
+        take_vector(block, responses, vector, chunk);
       if (layout_.columns() > 0) take_columns(block, responses, chunk);
     }
-    for (Index pack = 0; pack < layout_.packs(); ++pack)
-      likelihood_.close(sums[pack * DrawPackKernel::kDraws]);
-    for (Index s = layout_.in_packs(); s < draws_; ++s) likelihood_.close(sums[s]);
+    for (Index vector = 0; vector < layout_.vectors(); ++vector)
+      likelihood_.close(sums[vector * DrawVectorKernel::kDraws]);
+    for (Index s = layout_.in_vectors(); s < draws_; ++s) likelihood_.close(sums[s]);
   }
 
-  void take_pack(const RowBlock& block, ResponseBlock responses, Index pack, Index chunk) const {
-    const Index at = layout_.pack_at(pack);
-    const Index draw = pack * DrawPackKernel::kDraws;
+  void take_vector(const RowBlock& block, ResponseBlock responses, Index vector, Index chunk) const {
+    const Index at = layout_.vector_at(vector);
+    const Index draw = vector * DrawVectorKernel::kDraws;
     double* eta = scratch_.eta.col(chunk).data();
     responses.rows = block.size;
-    layout_.pack_kernel().multiply(block, scratch_.packed.data() + at, eta);
+    layout_.vector_kernel().multiply(block, scratch_.packed.data() + at, eta);
     if (const double* offset = offsets_of(block, chunk))
       for (Index i = 0; i < block.size; ++i)
-        for (Index s = 0; s < DrawPackKernel::kDraws; ++s) eta[i * DrawPackKernel::kDraws + s] += offset[i];
-    likelihood_.evaluate_pack(responses, eta, scratch_.shapes.data() + draw,
-                              scratch_.chunk_sums(chunk)[draw]);
-    layout_.pack_kernel().accumulate(block, eta, scratch_.gradient.col(chunk).data() + at);
+        for (Index s = 0; s < DrawVectorKernel::kDraws; ++s)
+          eta[i * DrawVectorKernel::kDraws + s] += offset[i];
+    likelihood_.evaluate_vector(responses, eta, scratch_.shapes.data() + draw,
+                                scratch_.chunk_sums(chunk)[draw]);
+    layout_.vector_kernel().accumulate(block, eta, scratch_.gradient.col(chunk).data() + at);
   }
 
   void take_columns(const RowBlock& block, const ResponseBlock& responses, Index chunk) const {
@@ -72,7 +74,7 @@ class RowChunkWork {
     const Index step = layout_.block_rows();
     const Index columns = layout_.columns();
     const Index pairs = layout_.pairs();
-    const Index first = layout_.in_packs();
+    const Index first = layout_.in_vectors();
     double* eta = scratch_.eta.col(chunk).data();
     double* products = pairs > 0 ? scratch_.pair_products.col(chunk).data() : eta;
     kernel.multiply(block, scratch_.packed.data() + layout_.columns_at(), columns, products, step);
@@ -148,8 +150,8 @@ inline double total(const std::array<double, 8>& parts) {
 /// Draw s's of the sums that add_chunks() leaves.
 inline double sum_of_draw(std::array<double, 8> BlockSums::*part, const DrawLayout& layout,
                           RegressionScratch& scratch, Index s) {
-  constexpr Index kEach = DrawPackKernel::kDraws;
-  if (s >= layout.in_packs()) return total(scratch.chunk_sums(0)[s].*part);
+  constexpr Index kEach = DrawVectorKernel::kDraws;
+  if (s >= layout.in_vectors()) return total(scratch.chunk_sums(0)[s].*part);
   return (scratch.chunk_sums(0)[s / kEach * kEach].*part)[static_cast<std::size_t>(s % kEach)];
 }
 

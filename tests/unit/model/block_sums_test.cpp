@@ -41,17 +41,17 @@ void expect_same(const BlockSums& a, const BlockSums& b) {
   EXPECT_EQ(a.nuisance_gradient, b.nuisance_gradient);
 }
 
-TEST_P(AnyLikelihood, SumsOfAPackOfDrawsDoNotShowTheBlocks) {
+TEST_P(AnyLikelihood, SumsOfAVectorOfDrawsDoNotShowTheBlocks) {
   BlockSums whole;
   Vector eta = predictors(kRows * kDraws);
-  GetParam()->evaluate_pack(block(0, kRows), eta.data(), shapes_.data(), whole);
+  GetParam()->evaluate_vector(block(0, kRows), eta.data(), shapes_.data(), whole);
   GetParam()->close(whole);
   for (const Index step : {8, 24, 128, 1040}) {
     BlockSums sums;
     Vector cut = predictors(kRows * kDraws);
     for (Index row = 0; row < kRows; row += step)
-      GetParam()->evaluate_pack(block(row, std::min(step, kRows - row)), cut.data() + row * kDraws,
-                                shapes_.data(), sums);
+      GetParam()->evaluate_vector(block(row, std::min(step, kRows - row)), cut.data() + row * kDraws,
+                                  shapes_.data(), sums);
     GetParam()->close(sums);
     expect_same(whole, sums);
     EXPECT_EQ(eta, cut);

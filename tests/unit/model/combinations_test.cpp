@@ -77,7 +77,7 @@ class Combination : public ::testing::TestWithParam<std::tuple<Response, Prior>>
 };
 
 TEST_P(Combination, GradientIsTheDerivativeForEveryDesign) {
-  // Fewer columns than a pack, whole packs, and packs with a rest; rows with and without a rest.
+  // Fewer columns than a vector has, whole vectors, and vectors with a rest; rows with and without a rest.
   for (const auto& [rows, cols] : {std::pair<Index, Index>{13, 3}, {24, 16}, {29, 21}}) {
     const RowMatrix x = random_design(rows, cols, 5);
     const Vector weights = normal_matrix(rows, 1, 6).col(0).cwiseAbs();

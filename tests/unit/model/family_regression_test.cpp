@@ -98,7 +98,7 @@ TEST_P(FamilyRegression, GradientIsTheDerivative) {
   }
 }
 
-// Many draws together go through other code than one: packs of draws, blocks of rows.
+// Many draws together go through other code than one: vectors of draws, blocks of rows.
 TEST_P(FamilyRegression, LogLikelihoodIsTheSumOverRows) {
   const RegressionData data = data_for(GetParam(), 203, 7);
   const Regression regression = model(203, mixed_blocks());

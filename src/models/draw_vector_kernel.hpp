@@ -1,7 +1,7 @@
 #pragma once
-// Products of dense rows with a pack of draws, one in each lane: a number of the design meets all of them at
-// once, no sum goes across lanes, and no column is filled up. Coefficients, linear predictors and gradients
-// of the pack have a number of every draw together: row i's begin at kDraws i.
+// Products of dense rows with a vector of draws, one in each lane: a number of the design meets all of them
+// at once, no sum goes across lanes, and no column is filled up. Coefficients, linear predictors and
+// gradients of the vector have a number of every draw together: row i's begin at kDraws i.
 #include <algorithm>
 #include <array>
 
@@ -11,12 +11,12 @@
 
 namespace magva::detail {
 
-class DrawPackKernel {
+class DrawVectorKernel {
  public:
   static constexpr Index kDraws = kLanes<Vec>;
 
   /// Prefetches a block ahead while it is at another, if the design is `far` from the core.
-  DrawPackKernel(const DenseRows<double>& x, bool far)
+  DrawVectorKernel(const DenseRows<double>& x, bool far)
       : x_(x),
         block_rows_(
             rows_in_bytes(cache_sizes().second / 32 * 3, x.cols * static_cast<Index>(sizeof(double)))),
