@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "core/noise.hpp"
@@ -15,6 +16,9 @@ constexpr Index kDiagonalProbes = 32;
 constexpr Index kLanczosExtra = 16;
 /// The length of a Lanczos difference, in posterior sds.
 constexpr double kSketchDifference = .1;
+/// Most that a parameter moves in a difference, relative to its size or 1: where it hardly matters its sd is
+/// beyond all measure, and the log density overflows there.
+constexpr double kLargestMove = 1;
 /// Smallest eigenvalue taken from the sketch, with the bound of its error: a factor on which all of 100,000
 /// parameters depend has about 100,000 times their residual variance.
 constexpr double kSketchFloor = 1e-6;
@@ -85,8 +89,10 @@ RitzPairs eigenvectors(Evaluator& evaluator, const PathPoint& at, ConstVectorRef
   const Matrix none(m, 0);
   Matrix random(m, 1);
   Noise(seed, NoiseStream::kStarts).fill(99, 0, random);
+  const Vector inverse_size = at.theta.cwiseAbs().cwiseMax(1).cwiseInverse();
   const auto times = [&](ConstVectorRef direction) {
-    return curvature_times(evaluator, at, direction, kSketchDifference);
+    const double move = direction.cwiseProduct(inverse_size).cwiseAbs().maxCoeff();
+    return curvature_times(evaluator, at, direction, std::min(kSketchDifference, kLargestMove / move));
   };
   return lanczos(times, LowRankPlusDiagonal(none, sd), {none, none}, random.col(0).cwiseQuotient(sd), steps);
 }
