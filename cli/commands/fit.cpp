@@ -160,7 +160,8 @@ std::optional<results::StoredCheck> check_of(const source::ModelSource& source, 
   const Index draws = std::clamp<Index>(kValues / source.rows->response.size(), 200, 1000);
   const auto input = prediction::check_input(source, posterior, draws, seed);
   if (!input) return std::nullopt;
-  // A fit far from where it should be: the posterior rules all of its draws out, and there is nothing to check.
+  // A fit far from where it should be: the posterior rules all of its draws out, and there is nothing to
+  // check.
   if (input->log_weights.size() > 0 && !std::isfinite(input->log_weights.maxCoeff())) return std::nullopt;
   Workers workers(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
   return results::stored_check(*input, check_fit(*input, workers), source.spec->response_name());

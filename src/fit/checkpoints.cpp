@@ -4,8 +4,9 @@ namespace magva {
 
 namespace {
 constexpr const char* kCheckpointKind = "checkpoint";
-constexpr int kCheckpointVersion =
-    5;  // 1 had the rules' memory in other panels, 2 no head, 3 no standard errors, 4 no sparse curvatures
+// 1 had the rules' memory in other panels, 2 no head, 3 no standard errors, 4 no sparse curvatures, 5 no sds
+// of candidates
+constexpr int kCheckpointVersion = 6;
 }  // namespace
 
 void Checkpoints::save(const Write& write) const {

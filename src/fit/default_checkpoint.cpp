@@ -29,6 +29,7 @@ void visit_fields(Visit& visit, T& candidate) {
   visit(candidate.is_mode);
   visit(candidate.search);
   visit(candidate.precision);
+  visit(candidate.sd);
 }
 
 template <class Visit, io::ConstOrNot<SumTerm> T>
@@ -79,6 +80,7 @@ void visit_fields(Visit& visit, T& place) {
   visit(place.best.point);
   visit(place.best.mean);
   visit(place.best.elbo);
+  visit(place.best.sd);
   visit(place.end_elbo);
   visit(place.search);
 }
@@ -122,7 +124,8 @@ bool fits(const PathPoint& point, Index m) { return point.theta.size() == m && p
 bool fits(const Candidate& candidate, Index m) {
   const auto& curvature = candidate.curvature;
   return fits(candidate.centre, m) && (!curvature || (curvature->rows() == m && curvature->cols() == m)) &&
-         (!candidate.precision || candidate.precision->dimension() == m);
+         (!candidate.precision || candidate.precision->dimension() == m) &&
+         (!candidate.sd || candidate.sd->size() == m);
 }
 
 bool all_fit(const std::vector<Candidate>& candidates, std::size_t searches, Index m) {
@@ -131,7 +134,8 @@ bool all_fit(const std::vector<Candidate>& candidates, std::size_t searches, Ind
 }
 
 bool fits(const PathPlace& place, std::size_t searches, Index m) {
-  return fits(place.best.point, m) && place.best.mean.size() == m && place.search < searches;
+  return fits(place.best.point, m) && place.best.mean.size() == m && place.best.sd.size() == m &&
+         place.search < searches;
 }
 
 bool fits(const SearchState& search, Index m) {

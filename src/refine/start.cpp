@@ -36,11 +36,11 @@ Matrix random_start(Index m, Index columns, std::uint64_t seed) {
   return out;
 }
 
-GaussianStart without_curvature(Evaluator& evaluator, const Vector& mean, Index rank, std::uint64_t seed) {
+GaussianStart from_sds(Evaluator& evaluator, const Vector& mean, const Vector& sd, Index rank,
+                       std::uint64_t seed) {
   const Index m = mean.size();
-  const Vector sd = Vector::Constant(m, kBlindSd);
   if (rank >= m) return {mean, make_full_rank(Matrix(sd.cwiseAbs2().cwiseInverse().asDiagonal())), nullptr};
-  Matrix factors = kRandomFactor * kBlindSd * random_start(m, rank, seed);
+  Matrix factors = kRandomFactor * (sd.asDiagonal() * random_start(m, rank, seed));
   return {mean, make_low_rank(std::move(factors), sd, evaluator.workers()), nullptr};
 }
 
@@ -147,7 +147,7 @@ GaussianStart start_with(Evaluator& evaluator, const Candidate& candidate, const
   if (const auto curvature = dense_form(candidate))
     return from_curvature(evaluator, mean, *curvature, rank, added);
   if (shape.sketch) return from_sketch(evaluator, mean, *shape.sketch, rank, added, seed);
-  return without_curvature(evaluator, mean, rank, seed);
+  return from_sds(evaluator, mean, Vector::Constant(mean.size(), kBlindSd), rank, seed);
 }
 
 }  // namespace
@@ -184,14 +184,18 @@ GaussianStart make_start(Evaluator& evaluator, const Candidate& candidate, const
   ScaledElbo best = best_scale(evaluator, start, seed);
   const Vector size = candidate.centre.theta.cwiseAbs().cwiseMax(1);
   const Vector sd = conditional_sd(candidate, shape, start);
+  const auto try_instead = [&](GaussianStart other) {
+    const ScaledElbo found = best_scale(evaluator, other, seed);
+    if (!(found.elbo > best.elbo)) return;
+    best = found;
+    start = std::move(other);
+  };
+  if (candidate.sd)
+    try_instead(from_sds(evaluator, candidate.centre.theta, *candidate.sd, shape.choice.rank, seed));
   for (const double bound : kStartBounds) {
     if (sd.size() == 0 || (sd.array() <= bound * size.array()).all()) continue;
     const Vector added = (bound * size).cwiseAbs2().cwiseInverse();
-    GaussianStart narrower = start_with(evaluator, candidate, shape, added, seed);
-    const ScaledElbo found = best_scale(evaluator, narrower, seed);
-    if (!(found.elbo > best.elbo)) continue;
-    best = found;
-    start = std::move(narrower);
+    try_instead(start_with(evaluator, candidate, shape, added, seed));
   }
   start.covariance->scale(best.scale);
   return start;

@@ -242,7 +242,7 @@ class CandidateSearch {
     if (const auto& place = state_.on_path) {
       const double margin = kRoughNats + kMarginShare * static_cast<double>(evaluator_.dimension());
       if (place->best.elbo > place->end_elbo + margin)
-        all.front() = {place->best.point, std::nullopt, false, place->search};
+        all.front() = {place->best.point, std::nullopt, false, place->search, nullptr, place->best.sd};
     }
   }
 

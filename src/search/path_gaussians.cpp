@@ -102,14 +102,14 @@ PathElbos best_path_mean(Evaluator& evaluator, const std::vector<PathPoint>& pat
   Noise(seed, NoiseStream::kStarts).fill(2'000'000, 0, noise);
   SecantCovariance covariance(m);
   double elbo = -std::numeric_limits<double>::infinity();
-  PathMean best{path.front(), path.front().theta, elbo};
+  PathMean best{path.front(), path.front().theta, elbo, Vector::Ones(m)};
   const std::size_t stride = std::max<std::size_t>(1, path.size() / kMeansOfPath);
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (i > 0) covariance.add(path[i - 1], path[i]);
     if ((path.size() - 1 - i) % stride != 0) continue;
     Vector mean = path[i].theta + covariance.times(path[i].gradient);
     elbo = elbo_at(evaluator, mean, covariance, noise);
-    if (elbo > best.elbo) best = {path[i], std::move(mean), elbo};
+    if (elbo > best.elbo) best = {path[i], std::move(mean), elbo, covariance.diagonal().cwiseSqrt()};
   }
   return {std::move(best), elbo};
 }

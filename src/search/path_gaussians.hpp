@@ -22,6 +22,7 @@ class SecantCovariance {
   /// Draws from N(0, Sigma), one column per column of noise.
   Matrix draws(ConstMatrixRef noise) const;
   Vector times(ConstVectorRef v) const;
+  const Vector& diagonal() const { return diagonal_; }
 
  private:
   struct Update {
@@ -40,6 +41,7 @@ struct PathMean {
   PathPoint point;
   Vector mean;  ///< a Newton step from the point
   double elbo;
+  Vector sd;  ///< of the diagonal that the way shows
 };
 
 struct PathElbos {

@@ -137,6 +137,19 @@ TEST(SketchedCurvature, FindsTheOneFactorOfAPosterior) {
   EXPECT_EQ(choose_rank(sketch).rank, 1);
 }
 
+// A parameter that hardly matters has an sd of thousands, and so far away the log density overflows.
+TEST(CurvatureSketch, MovesNoParameterFarBeyondItsSize) {
+  const auto model = make_model(20, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    gradient(0) = -1e-9 * theta(0) - std::exp(theta(0) - 100);
+    return -.5 * theta.tail(19).squaredNorm() - .5e-9 * theta(0) * theta(0) - std::exp(theta(0) - 100);
+  });
+  Evaluator evaluator(model, 1);
+  const CurvatureSketch sketch = sketch_curvature(evaluator, at(evaluator, Vector::Zero(20)), 2, 1);
+  EXPECT_TRUE(sketch.diagonal.allFinite() && sketch.values.allFinite() && sketch.directions.allFinite());
+  EXPECT_LT((sketch.diagonal.tail(19).array() - 1).abs().maxCoeff(), 1e-6);
+}
+
 TEST(RankChoice, TakesAsManyFactorsAsPay) {
   constexpr Index kSize = 200;
   constexpr Index kFactors = 4;
