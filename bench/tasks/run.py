@@ -75,18 +75,21 @@ def peer_rows(ours, peer):
 def exact_rows(ours, peer):
     rows = []
     for name, label, wanted in (("exact_ionosphere", "ionosphere, rank 4, to 'converged': draws / exact", 10),
-                                ("exact_tall", "5,000 x 100 logistic, rank 4: draws / exact", 20),
-                                ("exact_wide", "38 x 7,129 logistic, normal prior, rank 4: draws / exact", 10)):
+                                ("exact_tall", "5,000 x 100 logistic, rank 4, to 'converged': draws / exact", 20),
+                                ("exact_wide", "38 x 7,129 logistic, normal prior, rank 4, to 'converged': draws / exact", 10)):
         draws, exact = ours[name]["draws"], ours[name]["exact"]
         note = "" if exact["converged"] else " (not converged)"
-        rows.append((label + note, draws["seconds"] / exact["seconds"], ">=", wanted))
+        rows.append((label + note, draws["converged_after"] / exact["converged_after"], ">=", wanted))
+        rows.append(("  whole fits, with what assesses them", draws["seconds"] / exact["seconds"], "", None))
         rows.append(("  ELBO: exact - draws, nats", exact["elbo"] - draws["elbo"], ">=", -4 * draws["elbo_se"]))
     seconds = ours["exact_large"]["seconds"]
+    to_converged = ours["exact_large"]["converged_after"]
     if "R glm" in peer:
         rows.append(("300,000 x 50 logistic, full rank: R's glm / magva", peer["R glm"]["seconds"] / seconds, ">=", 2))
     python = [peer[name]["seconds"] for name in ("statsmodels", "scikit-learn") if name in peer]
     if python:
         rows.append(("  the faster of statsmodels and scikit-learn / magva", min(python) / seconds, ">=", 1))
+        rows.append(("  the same / magva to 'converged', before it is assessed", min(python) / to_converged, "", None))
     return rows
 
 
