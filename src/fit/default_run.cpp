@@ -96,7 +96,7 @@ FitResult DefaultRun::run() {
 
 void DefaultRun::run_stages() {
   if (const ExpectedLogDensity* expected = exact_expectations())
-    return fit_exactly(*expected, first_points());
+    return fit_exactly(*expected, first_points(expected->log_concave() ? 1 : options_.starts));
   if (checkpoints_.resumes()) checkpoints_.load([&](io::ChecksummedReader& in) { read_checkpoint(in); });
   if (stage_ == Stage::kSearch) {
     find_candidates_and_shape();
@@ -125,21 +125,26 @@ void DefaultRun::run_stages() {
 }
 
 void DefaultRun::find_candidates_and_shape() {
-  if (search_.points.empty()) search_.points = first_points();
+  if (search_.points.empty()) {
+    search_.points = first_points(options_.starts);
+    refuse_stochastic(search_.points.front());
+  }
   candidates_ = search(search_, [&] { save_checkpoint(); });
   control_.enter(Phase::kCurvature);
   shape_ = choose_shape(evaluator_, candidates_.front(), options_.rank, search_.pattern, options_.seed);
 }
 
-std::vector<Vector> DefaultRun::first_points() {
+std::vector<Vector> DefaultRun::first_points(int count) {
   const Vector first = options_.init.value_or(model_.start());
   candidate_ = Candidate{{first, Vector::Zero(first.size()), 0}, std::nullopt, false, 0};
-  std::vector<Vector> points = start_points(evaluator_, first, options_.starts, options_.seed);
-  if (is_stochastic(evaluator_, points.front()))
+  return start_points(evaluator_, first, count, options_.seed);
+}
+
+void DefaultRun::refuse_stochastic(ConstVectorRef point) {
+  if (is_stochastic(evaluator_, point))
     throw UsageError(
         "the log density differs between two evaluations at one point, so that a fit cannot tell when it "
         "has converged: give it the model on all rows, or a Minibatch");
-  return points;
 }
 
 std::vector<Candidate> DefaultRun::search(SearchState& state, const std::function<void()>& after_start) {

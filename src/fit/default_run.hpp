@@ -26,7 +26,8 @@ class DefaultRun {
  private:
   /// All stages before the assessment; throws Stopped where the fit must end.
   void run_stages();
-  std::vector<Vector> first_points();
+  std::vector<Vector> first_points(int count);
+  void refuse_stochastic(ConstVectorRef point);
   /// The candidates, and the shape of the covariance at the best of them.
   void find_candidates_and_shape();
   std::vector<Candidate> search(

@@ -14,6 +14,15 @@ using detail::Observations;
 using detail::padded;
 using detail::RowBlock;
 
+/// Columns of a product are filled up with zeros to so many, if there are more than these: a tile of draws
+/// takes no longer than two of them alone.
+constexpr Index kTileColumns = 4;
+
+Index columns_for(Index lines) {
+  const Index columns = lines + 1;
+  return columns <= kTileColumns ? columns : (columns + kTileColumns - 1) / kTileColumns * kTileColumns;
+}
+
 /// Sums over rows for every line and point, in chunks of rows that threads share.
 class LineWork {
  public:
@@ -24,7 +33,8 @@ class LineWork {
         observations_(observations),
         steps_(steps),
         lines_(lines),
-        packed_(Vector::Zero(kernel.packed_size(lines + 1))),
+        columns_(columns_for(lines)),
+        packed_(Vector::Zero(kernel.packed_size(columns_))),
         shapes_(static_cast<std::size_t>(lines * steps.size())) {
     const Design& design = kernel.design();
     chunks_ = detail::chunk_count(static_cast<double>(design.entries()), design.cols());
@@ -33,7 +43,7 @@ class LineWork {
 
   /// Column 0 is the centre, j + 1 a direction.
   void pack(const double* coefficients, Index column) {
-    kernel_.pack(coefficients, column, lines_ + 1, packed_.data());
+    kernel_.pack(coefficients, column, columns_, packed_.data());
   }
   void set_shape(Index line, Index point, const Shape& shape) {
     shapes_[static_cast<std::size_t>(line * steps_.size() + point)] = shape;
@@ -57,11 +67,11 @@ class LineWork {
     const Index step = kernel_.block_rows();
     const Range eights = piece((rows + kPadding - 1) / kPadding, chunks_, chunk);
     const Index end = std::min(eights.end * kPadding, rows);
-    Matrix products(step, lines_ + 1);
+    Matrix products(step, columns_);
     Matrix eta(step, steps_.size());
     for (Index row = eights.begin * kPadding; row < end; row += step) {
       const RowBlock block{nullptr, row, std::min(step, end - row)};
-      kernel_.multiply(block, packed_.data(), lines_ + 1, products.data(), step);
+      kernel_.multiply(block, packed_.data(), columns_, products.data(), step);
       products.middleRows(block.size, padded(block.size) - block.size).setZero();
       if (observations_.offset)
         products.col(0).head(block.size) += Eigen::Map<const Vector>(observations_.offset + row, block.size);
@@ -88,6 +98,7 @@ class LineWork {
   Observations observations_;
   Eigen::Ref<const Vector> steps_;
   Index lines_;
+  Index columns_;
   Index chunks_ = 1;
   Vector packed_;
   std::vector<Shape> shapes_;
