@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 #include "magva/error.hpp"
 
@@ -47,7 +48,9 @@ class Reader {
  private:
   /// Reads a file once; returns its new name.
   std::string add(const fs::path& file) {
-    const fs::path key = fs::weakly_canonical(file);
+    std::error_code problem;
+    const fs::path key = fs::weakly_canonical(file, problem);
+    if (problem) refuse(file);
     if (open_.contains(key))
       throw DataError(fmt::format("The Stan file '{}' includes itself.", file.string()));
     if (const auto known = names_.find(key); known != names_.end()) return known->second;
@@ -74,17 +77,20 @@ class Reader {
 
   std::string renamed_includes(const fs::path& file) {
     std::ifstream in(file, std::ios::binary);
-    if (!in || fs::is_directory(file)) {
-      throw IoError(
-          fmt::format("The Stan file '{}' cannot be read; included files are looked for beside the program.",
-                      file.string()));
-    }
+    std::error_code problem;
+    if (!in || fs::is_directory(file, problem)) refuse(file);
     std::ostringstream out;
     for (std::string line; std::getline(in, line);) {
       const auto included = included_file(line);
       out << (included ? "#include " + add(folder_ / *included) : line) << '\n';
     }
     return std::move(out).str();
+  }
+
+  [[noreturn]] static void refuse(const fs::path& file) {
+    throw IoError(
+        fmt::format("The Stan file '{}' cannot be read; included files are looked for beside the program.",
+                    file.string()));
   }
 
   fs::path folder_;

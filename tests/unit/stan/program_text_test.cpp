@@ -44,5 +44,12 @@ TEST(ProgramText, NamesTheIncludedFileThatIsMissing) {
   EXPECT_NE(message.find("missing.stan' cannot be read"), std::string::npos) << message;
 }
 
+TEST(ProgramText, RefusesANameThatNoFileCanHave) {
+  const TestFolder folder;
+  const auto program = folder.write("program.stan", "#include " + std::string(300, 'a') + "\n");
+  const auto message = message_of<IoError>([&] { read_program(program); });
+  EXPECT_NE(message.find("aaa' cannot be read"), std::string::npos) << message;
+}
+
 }  // namespace
 }  // namespace magva::stan
