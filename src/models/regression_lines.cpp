@@ -3,24 +3,25 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/vector.hpp"
 #include "models/row_chunks.hpp"
 
 namespace magva {
 
 namespace {
 
+using detail::kDrawTile;
 using detail::kPadding;
 using detail::Observations;
 using detail::padded;
 using detail::RowBlock;
 
-/// Columns of a product are filled up with zeros to so many, if there are more than these: a tile of draws
-/// takes no longer than two of them alone.
-constexpr Index kTileColumns = 4;
-
+/// Of a product for the centre and the lines: filled up with zeros to whole tiles, since two or three columns
+/// beside these take longer than a tile. One more than these is in the last.
 Index columns_for(Index lines) {
   const Index columns = lines + 1;
-  return columns <= kTileColumns ? columns : (columns + kTileColumns - 1) / kTileColumns * kTileColumns;
+  const Index rest = columns % kDrawTile;
+  return columns < kDrawTile || rest <= 1 ? columns : columns + kDrawTile - rest;
 }
 
 /// Sums over rows for every line and point, in chunks of rows that threads share.
