@@ -6,11 +6,12 @@
 #include <string>
 
 #include "magva/types.hpp"
+#include "support/paths.hpp"
 
 namespace magva::test {
 
 inline nlohmann::json read_json(const std::string& file) {
-  std::ifstream in(std::filesystem::path(MAGVA_TEST_DATA) / file);
+  std::ifstream in(data_folder() / file);
   return nlohmann::json::parse(in);
 }
 

@@ -10,6 +10,7 @@
 
 #include "magva/model.hpp"
 #include "magva/regression.hpp"
+#include "support/paths.hpp"
 
 namespace magva::testing {
 
@@ -67,7 +68,7 @@ inline SparseMatrix to_sparse(const RowMatrix& x) {
 }
 
 inline nlohmann::json read_json(const std::string& name) {
-  std::ifstream file(std::filesystem::path(MAGVA_TEST_DATA) / name);
+  std::ifstream file(test::data_folder() / name);
   return nlohmann::json::parse(file);
 }
 

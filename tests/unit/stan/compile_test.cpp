@@ -18,11 +18,12 @@
 namespace magva::stan {
 namespace {
 
-constexpr auto kMakefile = R"make(%_model.so : %.stan
+const std::string kMakefile = R"make(%_model.so : %.stan
 	@echo '--- Translating Stan model to C++ code ---'
 	@if grep -q wrong $<; then echo "Syntax error in '$<', line 1" >&2; exit 3; fi
 	@echo "$(STAN_THREADS) $(STANCFLAGS)" >> $(CURDIR)/made
-	@cp ')make" MAGVA_TEST_STAN R"make(/test_stan_gaussian.so' $@
+	@cp ')make" + test::stan_libraries().string() +
+                              R"make(/test_stan_gaussian.so' $@
 )make";
 
 class Compile : public testing::Test {

@@ -5,11 +5,12 @@
 
 #include "magva/stan.hpp"
 #include "stan/library.hpp"
+#include "support/paths.hpp"
 
 namespace magva::stan {
 
 inline std::filesystem::path test_library(const std::string& name) {
-  return std::filesystem::path(MAGVA_TEST_STAN) / ("test_stan_" + name + ".so");
+  return test::stan_libraries() / ("test_stan_" + name + ".so");
 }
 
 inline StanModel open_test_model(const std::string& name, const std::string& data) {

@@ -18,7 +18,7 @@ TEST(StanLibrary, NamesAFileThatIsNotThere) {
 }
 
 TEST(StanLibrary, RefusesAFileThatIsNoLibrary) {
-  const auto message = message_of<DataError>([] { Library(MAGVA_SOURCE_DIR "/CMakeLists.txt"); });
+  const auto message = message_of<DataError>([] { Library(test::source_folder() / "CMakeLists.txt"); });
   EXPECT_NE(message.find("CMakeLists.txt' cannot be loaded as a shared library"), std::string::npos)
       << message;
 }

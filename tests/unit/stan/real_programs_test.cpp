@@ -15,7 +15,7 @@ namespace magva::stan {
 namespace {
 
 std::filesystem::path program_file(const std::string& name) {
-  return std::filesystem::path(MAGVA_SOURCE_DIR) / "tests/stan/programs" / name;
+  return test::source_folder() / "tests/stan/programs" / name;
 }
 
 class RealProgram : public testing::TestWithParam<const char*> {

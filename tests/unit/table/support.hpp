@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "support/paths.hpp"
 #include "table/read_table.hpp"
 
 namespace magva::table::test {
@@ -32,7 +33,7 @@ std::string sentence(const std::function<void()>& work) {
 /// The folder of reference data next to the checkout, or nothing.
 inline std::filesystem::path shared_folder() {
   if (const char* named = std::getenv("MAGVA_SHARED")) return named;
-  const auto beside = std::filesystem::path(MAGVA_SOURCE_DIR) / ".." / "shared";
+  const auto beside = magva::test::source_folder() / ".." / "shared";
   return std::filesystem::exists(beside) ? beside : std::filesystem::path();
 }
 
