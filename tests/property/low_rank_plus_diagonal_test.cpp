@@ -12,7 +12,7 @@
 namespace magva {
 namespace {
 
-struct Case {
+struct Covariance {
   Matrix factors;
   Vector column_scales;
   Vector residual;  // of either sign
@@ -24,19 +24,19 @@ struct Case {
   }
 };
 
-Case make_case(Index m, Index p, unsigned seed) {
+Covariance make_covariance(Index m, Index p, unsigned seed) {
   const Vector signs = test::random_matrix(m, 1, seed + 1);
   return {test::random_matrix(m, p, seed), test::random_matrix(p, 1, seed + 2),
           signs.unaryExpr([](double x) { return x < 0 ? x - .3 : x + .3; })};
 }
 
-Case any_case() {
+Covariance any_covariance() {
   const auto m = static_cast<Index>(*rc::gen::inRange(1, 140));
   const auto p = static_cast<Index>(*rc::gen::inRange(0, static_cast<int>(std::min<Index>(m, 9)) + 1));
-  return make_case(m, p, *rc::gen::inRange(1U, 1000U));
+  return make_covariance(m, p, *rc::gen::inRange(1U, 1000U));
 }
 
-Capacitance capacitance_of(const Case& c, TallSkinny& kernel) {
+Capacitance capacitance_of(const Covariance& c, TallSkinny& kernel) {
   Matrix gram(c.factors.cols(), c.factors.cols());
   precision_weighted_gram(c.factors, c.residual, gram, kernel);
   Capacitance out(c.factors.cols());
@@ -48,7 +48,7 @@ double distance(const Matrix& a, const Matrix& b) { return (a - b).norm() / (1 +
 
 constexpr double kTolerance = 1e-10;
 
-void expect_dense_results(const Case& c, Index columns, int threads) {
+void expect_dense_results(const Covariance& c, Index columns, int threads) {
   const Index m = c.residual.size(), p = c.factors.cols();
   Workers workers(threads);
   TallSkinny kernel(m, std::max<Index>(p, 3), workers);
@@ -82,7 +82,7 @@ void expect_dense_results(const Case& c, Index columns, int threads) {
 }
 
 RC_GTEST_PROP(LowRankPlusDiagonal, AgreesWithDenseAlgebra, ()) {
-  const Case c = any_case();
+  const Covariance c = any_covariance();
   expect_dense_results(c, static_cast<Index>(*rc::gen::inRange(1, 9)), 1);
 }
 
@@ -90,7 +90,7 @@ RC_GTEST_PROP(LowRankPlusDiagonal, AgreesWithDenseAlgebra, ()) {
 TEST(LowRankPlusDiagonal, HoldsTogetherOverSeveralTasksAndThreads) {
   const Index m = 4200;
   for (const Index p : {0, 3, 6}) {
-    const Case c = make_case(m, p, 3);
+    const Covariance c = make_covariance(m, p, 3);
     Workers workers(2);
     TallSkinny kernel(m, std::max<Index>(p, 3), workers);
     const Capacitance capacitance = capacitance_of(c, kernel);
@@ -115,7 +115,7 @@ TEST(LowRankPlusDiagonal, HoldsTogetherOverSeveralTasksAndThreads) {
 }
 
 RC_GTEST_PROP(LowRankPlusDiagonal, TheRootOfTheInverseSquaresToTheInverse, ()) {
-  const Case c = any_case();
+  const Covariance c = any_covariance();
   const Index m = c.residual.size();
   Workers workers;
   TallSkinny kernel(m, std::max<Index>(c.factors.cols(), 2), workers);
@@ -128,7 +128,7 @@ RC_GTEST_PROP(LowRankPlusDiagonal, TheRootOfTheInverseSquaresToTheInverse, ()) {
 
 // What returns values is what works in place, to the bit, column by column.
 RC_GTEST_PROP(LowRankPlusDiagonal, ColumnsDoNotDependOnEachOther, ()) {
-  const Case c = any_case();
+  const Covariance c = any_covariance();
   const Index m = c.residual.size(), p = c.factors.cols();
   const LowRankPlusDiagonal sigma(c.factors, c.residual);
   const Matrix v = test::random_matrix(m, 40, 7);
@@ -144,7 +144,7 @@ RC_GTEST_PROP(LowRankPlusDiagonal, ColumnsDoNotDependOnEachOther, ()) {
 // Residual sds near zero beside large factors, as factor analysis has in a Heywood case: the inverse is known
 // from its definition where the dense inverse has lost all digits.
 TEST(LowRankPlusDiagonal, KeepsDigitsWhereResidualsNearlyVanish) {
-  Case c = make_case(30, 4, 9);
+  Covariance c = make_covariance(30, 4, 9);
   c.residual.head(3).setConstant(1e-5);
   const LowRankPlusDiagonal sigma(c.factors, c.residual);
   const Matrix v = test::random_matrix(30, 2, 10);
@@ -156,7 +156,7 @@ TEST(LowRankPlusDiagonal, KeepsDigitsWhereResidualsNearlyVanish) {
 }
 
 TEST(LowRankPlusDiagonal, AssignsAnotherMatrixInPlace) {
-  const Case first = make_case(20, 3, 11), second = make_case(20, 3, 14);
+  const Covariance first = make_covariance(20, 3, 11), second = make_covariance(20, 3, 14);
   Workers workers;
   TallSkinny kernel(20, 3, workers);
   LowRankPlusDiagonal sigma(first.factors, first.residual);

@@ -24,7 +24,9 @@ auto funnel(Index below, double s) {
   });
 }
 
-Gaussian dense(Index m, double sd) { return Gaussian::dense(Vector::Zero(m), sd * Matrix::Identity(m, m)); }
+Gaussian isotropic(Index m, double sd) {
+  return Gaussian::dense(Vector::Zero(m), sd * Matrix::Identity(m, m));
+}
 
 // Given v the x are normal, so that Laplace's method is exact but for the grid; the Gaussian, which has half
 // the sd of v and is centred too high, never comes near the neck.
@@ -48,7 +50,7 @@ TEST(LaplaceMarginal, SaysHowWideTheOthersAre) {
   const double s = 1.2;
   const auto model = funnel(3, s);
   Evaluator evaluator(model, 1);
-  const auto found = laplace_marginals(evaluator, dense(4, .75), 0, 1);
+  const auto found = laplace_marginals(evaluator, isotropic(4, .75), 0, 1);
   ASSERT_TRUE(found.has_value());
   ASSERT_EQ(found->size(), 4U);
   EXPECT_NEAR((*found)[0].sd_ratio, s / .75, .03);
@@ -70,7 +72,7 @@ TEST(LaplaceMarginal, SaysNothingWhereTheOthersAreNotNormal) {
     return -.5 * square(0) - rest * rest;
   });
   Evaluator evaluator(model, 1);
-  EXPECT_FALSE(laplace_marginal(evaluator, dense(3, 1), 0, 1).has_value());
+  EXPECT_FALSE(laplace_marginal(evaluator, isotropic(3, 1), 0, 1).has_value());
 }
 
 TEST(LaplaceMarginal, LeavesAGaussianAsItIs) {
@@ -113,7 +115,7 @@ TEST(OtherModes, AreFoundWithTheirMass) {
   for (const Index m : {2, 4}) {
     const auto model = two_normals(m, 7, .3);
     Evaluator evaluator(model, 1);
-    const auto found = find_other_mode(evaluator, dense(m, 1), 1);
+    const auto found = find_other_mode(evaluator, isotropic(m, 1), 1);
     ASSERT_TRUE(found.has_value());
     EXPECT_NEAR(found->share, .3, .01);
     EXPECT_NEAR(found->theta.norm(), 7, .01);

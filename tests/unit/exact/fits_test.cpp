@@ -18,8 +18,6 @@ namespace {
 
 using test::Kind;
 
-const ExactObserver kGoOn = [](std::int64_t, double) { return true; };
-
 Regression problem(Kind kind, Index rows, Index cols, std::uint64_t seed) {
   const RowMatrix x = test::design(rows, cols, seed);
   return test::regression(kind, Design::own(x), test::responses(kind, x, seed + 1), NormalPriorOptions{});
@@ -32,7 +30,7 @@ TEST(ExactFullRank, FindsAGaussianPosterior) {
   const Regression model = test::regression(Kind::known_noise, Design::own(x), y, NormalPriorOptions{});
   Workers workers(1);
   ExactElbo elbo(*model.expectations(), workers);
-  const FullRankFit fit = fit_full_rank(elbo, model.start(), kGoOn);
+  const FullRankFit fit = fit_full_rank(elbo, model.start(), test::kGoOn);
   Matrix precision = x.transpose() * x / .49;
   precision.diagonal().array() += .1;
   Matrix marginal = 10 * x * x.transpose();
@@ -52,7 +50,7 @@ TEST(ExactFullRank, SolvesTheEquationsOfAnOptimum) {
     const Regression model = problem(kind, 80, 8, 4);
     Workers workers(1);
     ExactElbo elbo(*model.expectations(), workers);
-    const FullRankFit fit = fit_full_rank(elbo, model.start(), kGoOn);
+    const FullRankFit fit = fit_full_rank(elbo, model.start(), test::kGoOn);
     ASSERT_TRUE(fit.stop.converged);
     const double log_determinant = 2 * fit.root.diagonal().array().abs().log().sum();
     const CurvedElbo at = elbo.full_rank(fit.mean, fit.root, log_determinant);
@@ -72,12 +70,12 @@ TEST(ExactFullRank, StartsFromSomeOfManyRows) {
     const Regression model = problem(kind, 40'000, 4, 6);
     Workers workers(1);
     ExactElbo elbo(*model.expectations(), workers);
-    const FullRankFit fit = fit_full_rank(elbo, model.start(), kGoOn);
+    const FullRankFit fit = fit_full_rank(elbo, model.start(), test::kGoOn);
     ASSERT_TRUE(fit.stop.converged);
     EXPECT_LE(elbo.passes(), 4);
     EXPECT_LT((fit.root.transpose() * elbo.full_rank(fit.mean, fit.root, 0).gradient).norm(), .02);
     ExactElbo at_mode(*model.expectations(), workers);
-    const ModePoint mode = newton_mode(at_mode, model.start(), kGoOn);
+    const ModePoint mode = newton_mode(at_mode, model.start(), test::kGoOn);
     EXPECT_TRUE(mode.converged);
     EXPECT_LE(at_mode.passes(), 4);
     EXPECT_LT((fit.root.transpose() * at_mode.point(mode.mean).gradient).norm(), .05);
@@ -89,7 +87,7 @@ TEST(ExactFullRank, IsBetterThanItsNeighbours) {
   const Regression model = problem(Kind::logistic, 50, 5, 8);
   Workers workers(1);
   ExactElbo elbo(*model.expectations(), workers);
-  const FullRankFit fit = fit_full_rank(elbo, model.start(), kGoOn);
+  const FullRankFit fit = fit_full_rank(elbo, model.start(), test::kGoOn);
   for (std::uint64_t k = 0; k < 20; ++k) {
     const Matrix noise = test::normals(5, 6, 100 + k);
     const Matrix root = fit.root + .1 * fit.root * noise.leftCols(5);
@@ -190,7 +188,7 @@ TEST(ExactLowRank, FindsTheQuadraticsBestForAGaussianPosterior) {
   const QuadraticFit best = QuadraticFitter(start.curvature).best(2);
   const Vector sd = start.curvature.diagonal().cwiseSqrt().cwiseInverse();
   const LowRankFit fit = fit_low_rank(elbo, {model.start(), sd.asDiagonal() * test::normals(15, 2, 6), sd},
-                                      {sd, start.curvature}, 1, kGoOn);
+                                      {sd, start.curvature}, 1, test::kGoOn);
   const Vector mode = model.start() + start.curvature.llt().solve(start.gradient);
   EXPECT_TRUE(fit.stop.converged);
   EXPECT_LT((fit.at.mean - mode).cwiseQuotient(sd).norm(), .03);
@@ -203,15 +201,17 @@ TEST(ExactLowRank, IsTheBestOfManyStarts) {
   const Regression model = problem(Kind::logistic, 150, 20, 11);
   Workers workers(2);
   ExactElbo elbo(*model.expectations(), workers);
-  const ModePoint mode = newton_mode(elbo, model.start(), kGoOn);
+  const ModePoint mode = newton_mode(elbo, model.start(), test::kGoOn);
   const Vector sd = mode.curvature.diagonal().cwiseSqrt().cwiseInverse();
   const AscentScales scales{sd, mode.curvature};
   const QuadraticFit start = QuadraticFitter(mode.curvature).fit(3);
-  const LowRankFit fit = fit_low_rank(elbo, {mode.mean, start.factors, start.residual_sd}, scales, 1, kGoOn);
+  const LowRankFit fit =
+      fit_low_rank(elbo, {mode.mean, start.factors, start.residual_sd}, scales, 1, test::kGoOn);
   EXPECT_TRUE(fit.stop.converged);
   for (std::uint64_t k = 0; k < 30; ++k) {
     const Matrix factors = sd.asDiagonal() * test::normals(20, 3, 200 + k);
-    EXPECT_GT(fit.elbo, ascend_low_rank(elbo, {mode.mean, factors, sd}, scales, 1e-3, kGoOn).elbo - .005);
+    EXPECT_GT(fit.elbo,
+              ascend_low_rank(elbo, {mode.mean, factors, sd}, scales, 1e-3, test::kGoOn).elbo - .005);
   }
 }
 
@@ -223,7 +223,7 @@ TEST(ExactLowRank, SameBitsForAnyNumberOfThreads) {
     ExactElbo elbo(*model.expectations(), workers);
     const Vector sd = Vector::Constant(12, .2);
     fits.push_back(fit_low_rank(elbo, {model.start(), sd.asDiagonal() * test::normals(12, 2, 6), sd},
-                                {sd, std::nullopt}, 1, kGoOn));
+                                {sd, std::nullopt}, 1, test::kGoOn));
   }
   for (const LowRankFit& fit : fits) {
     EXPECT_EQ(fit.elbo, fits.front().elbo);

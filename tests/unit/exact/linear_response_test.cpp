@@ -15,8 +15,6 @@
 namespace magva {
 namespace {
 
-const ExactObserver kGoOn = [](std::int64_t, double) { return true; };
-
 /// y_i ~ Poisson(exp(x_i' theta)), theta ~ N(0, 4 I): E log h is known in closed form.
 struct PoissonPosterior {
   RowMatrix x;
@@ -44,14 +42,9 @@ struct PoissonPosterior {
   PredictorTerms terms(const Vector& rate) const { return {x, -rate, -.5 * rate}; }
 };
 
-struct FullRank {
-  Vector mean;
-  Matrix sigma;
-};
-
-FullRank best_full_rank(const PoissonPosterior& posterior) {
+test::FullRank best_full_rank(const PoissonPosterior& posterior) {
   const Index m = posterior.x.cols();
-  FullRank at{Vector::Zero(m), .01 * Matrix::Identity(m, m)};
+  test::FullRank at{Vector::Zero(m), .01 * Matrix::Identity(m, m)};
   for (int i = 0; i < 400; ++i) {
     const Vector rate = posterior.rates(at.mean, at.sigma);
     const Matrix c = posterior.curvature(rate);
@@ -66,7 +59,7 @@ FullRank best_full_rank(const PoissonPosterior& posterior) {
 void expect_refits_agree(Index rows) {
   const Index m = 4;
   PoissonPosterior posterior(rows, m);
-  const FullRank best = best_full_rank(posterior);
+  const test::FullRank best = best_full_rank(posterior);
   const auto response = linear_response(posterior.terms(posterior.rates(best.mean, best.sigma)), best.sigma);
   ASSERT_TRUE(response.has_value());
   EXPECT_LT((*response - response->transpose()).norm(), 1e-10 * response->norm());
@@ -98,9 +91,9 @@ Vector responses_residual(const RowMatrix& x, const Vector& y) {
 }
 
 /// To the best full-rank Gaussian, as far as numbers go.
-FullRank best_full_rank(ExactElbo& elbo, const Vector& start) {
+test::FullRank best_full_rank(ExactElbo& elbo, const Vector& start) {
   const Index m = start.size();
-  FullRank at{start, .01 * Matrix::Identity(m, m)};
+  test::FullRank at{start, .01 * Matrix::Identity(m, m)};
   for (int i = 0; i < 200; ++i) {
     const CurvedElbo here = elbo.full_rank(at.mean, Matrix(at.sigma.llt().matrixL()), 0);
     const double part = i < 30 ? .3 : 1;
@@ -134,7 +127,7 @@ TEST(LinearResponse, ByTermsIsThatByDifferences) {
     const Regression model = curved_regression(kind);
     Workers workers(1);
     ExactElbo elbo(*model.expectations(), workers);
-    const FullRank best = best_full_rank(elbo, model.start());
+    const test::FullRank best = best_full_rank(elbo, model.start());
     const Matrix root = best.sigma.llt().matrixL();
     const auto terms = model.expectations()->predictor_terms({best.mean, root, Vector()});
     ASSERT_TRUE(terms.has_value());
@@ -144,7 +137,7 @@ TEST(LinearResponse, ByTermsIsThatByDifferences) {
     ASSERT_TRUE(fast && plain);
     EXPECT_GT((*fast - best.sigma).norm(), .01 * best.sigma.norm());
     EXPECT_LT((*fast - *plain).norm(), 2e-4 * fast->norm());
-    const auto whole = linear_response(elbo, Gaussian::dense(best.mean, root), kGoOn);
+    const auto whole = linear_response(elbo, Gaussian::dense(best.mean, root), test::kGoOn);
     ASSERT_TRUE(whole.has_value());
     EXPECT_LT((whole->corrected.sd() - Vector(fast->diagonal().cwiseSqrt())).norm(), 1e-6);
     EXPECT_GT(whole->change, 0);
@@ -161,8 +154,9 @@ TEST(LinearResponse, WidensCoefficientsIfTheNoiseIsUnknown) {
                                             NormalPriorOptions{.variance = 1e4});
   Workers workers(1);
   ExactElbo elbo(*model.expectations(), workers);
-  const FullRank best = best_full_rank(elbo, model.start());
-  const auto response = linear_response(elbo, Gaussian::dense(best.mean, best.sigma.llt().matrixL()), kGoOn);
+  const test::FullRank best = best_full_rank(elbo, model.start());
+  const auto response =
+      linear_response(elbo, Gaussian::dense(best.mean, best.sigma.llt().matrixL()), test::kGoOn);
   ASSERT_TRUE(response.has_value());
   // 14 - 3 degrees of freedom, and a half-Cauchy prior that adds about none: a t's variance is 11 / 9 of its
   // squared scale.

@@ -5,9 +5,17 @@
 #include <vector>
 
 #include "core/noise.hpp"
+#include "exact/newton.hpp"
 #include "magva/regression.hpp"
 
 namespace magva::test {
+
+inline const ExactObserver kGoOn = [](std::int64_t, double) { return true; };
+
+struct FullRank {
+  Vector mean;
+  Matrix sigma;
+};
 
 inline Matrix normals(Index rows, Index cols, std::uint64_t seed) {
   Matrix out(rows, cols);

@@ -17,7 +17,6 @@ namespace {
 
 constexpr Index kRows = 6;
 constexpr Index kColumns = 11;
-const ExactObserver kGoOn = [](std::int64_t, double) { return true; };
 
 /// With weights and an offset.
 Regression wide_regression(test::Kind kind, std::shared_ptr<const CoefficientPrior> prior) {
@@ -47,16 +46,11 @@ std::shared_ptr<const CoefficientPrior> centred_prior() {
                     kColumns);
 }
 
-struct FullRank {
-  Vector mean;
-  Matrix sigma;
-};
-
 /// The best full-rank Gaussian under a tilt, from the best without one, as far as numbers go: whole steps may
 /// go to and fro.
-FullRank best_full_rank(ExactElbo& elbo, const Vector& tilt) {
-  const FullRankFit fit = fit_full_rank(elbo, Vector::Zero(tilt.size()), kGoOn);
-  FullRank at{fit.mean, fit.root * fit.root.transpose()};
+test::FullRank best_under_tilt(ExactElbo& elbo, const Vector& tilt) {
+  const FullRankFit fit = fit_full_rank(elbo, Vector::Zero(tilt.size()), test::kGoOn);
+  test::FullRank at{fit.mean, fit.root * fit.root.transpose()};
   for (int i = 0; i < 500; ++i) {
     const CurvedElbo here = elbo.full_rank(at.mean, Matrix(at.sigma.llt().matrixL()), 0);
     at.mean += .5 * here.curvature.llt().solve(here.gradient + tilt);
@@ -65,13 +59,15 @@ FullRank best_full_rank(ExactElbo& elbo, const Vector& tilt) {
   return at;
 }
 
-FullRank best_full_rank(ExactElbo& elbo) { return best_full_rank(elbo, Vector::Zero(elbo.dimension())); }
+test::FullRank best_under_tilt(ExactElbo& elbo) {
+  return best_under_tilt(elbo, Vector::Zero(elbo.dimension()));
+}
 
-double elbo_at(ExactElbo& elbo, const FullRank& at) {
+double elbo_at(ExactElbo& elbo, const test::FullRank& at) {
   return elbo.full_rank(at.mean, Matrix(at.sigma.llt().matrixL()), std::log(at.sigma.determinant())).elbo;
 }
 
-Matrix response_of(const ExpectedLogDensity& expected, const FullRank& at) {
+Matrix response_of(const ExpectedLogDensity& expected, const test::FullRank& at) {
   const Matrix root = at.sigma.llt().matrixL();
   return *linear_response(*expected.predictor_terms({at.mean, root, Vector()}), at.sigma);
 }
@@ -85,8 +81,8 @@ void expect_reduced_is_primal(const Regression& model) {
   ASSERT_TRUE(reduced.has_value());
   ExactElbo within(*reduced->density, workers);
   EXPECT_LT(within.dimension(), kColumns);
-  const FullRank best = best_full_rank(primal);
-  const FullRank small = best_full_rank(within);
+  const test::FullRank best = best_under_tilt(primal);
+  const test::FullRank small = best_under_tilt(within);
   EXPECT_NEAR(elbo_at(primal, best), elbo_at(within, small), 1e-8);
   const Gaussian fitted = expand(*reduced, small.mean, small.sigma);
   EXPECT_LT((fitted.mean() - best.mean).norm(), 1e-8 * best.mean.norm());
@@ -110,12 +106,12 @@ TEST(ReducedResponse, EqualsRefitsUnderSmallTilts) {
   ExactElbo elbo(*model.expectations(), workers);
   const auto reduced = model.expectations()->reduced();
   ExactElbo within(*reduced->density, workers);
-  const FullRank small = best_full_rank(within);
+  const test::FullRank small = best_under_tilt(within);
   const Matrix response = covariance_of(expand(*reduced, small.mean, response_of(*reduced->density, small)));
   const double h = 1e-4;
   for (const Index i : {Index{0}, Index{4}}) {
     const Vector tilt = h * Vector::Unit(kColumns, i);
-    const Vector moved = (best_full_rank(elbo, tilt).mean - best_full_rank(elbo, -tilt).mean) / (2 * h);
+    const Vector moved = (best_under_tilt(elbo, tilt).mean - best_under_tilt(elbo, -tilt).mean) / (2 * h);
     EXPECT_LT((moved - response.col(i)).norm(), 1e-6 * response.col(i).norm());
   }
 }
@@ -150,8 +146,8 @@ TEST(ReducedResponse, HasTheLikelihoodsOwnCoordinate) {
   const auto reduced = model.expectations()->reduced();
   ASSERT_TRUE(reduced.has_value());
   ExactElbo within(*reduced->density, workers);
-  const FullRank best = best_full_rank(primal);
-  const FullRank small = best_full_rank(within);
+  const test::FullRank best = best_under_tilt(primal);
+  const test::FullRank small = best_under_tilt(within);
   EXPECT_LT((expand(*reduced, small.mean, small.sigma).mean() - best.mean).norm(), 1e-7 * best.mean.norm());
   const auto plain = linear_response_by_differences(primal, best.mean, best.sigma.llt().matrixL());
   const auto fast = linear_response_by_differences(within, small.mean, small.sigma.llt().matrixL());

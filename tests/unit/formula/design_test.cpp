@@ -12,8 +12,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 using table::Table;
-using table::test::sentence;
-using table::test::table_of;
+using test::sentence;
+using test::table_of;
 
 const char* const kData =
     "y,x,g,h,n,t,d\n"

@@ -10,7 +10,7 @@ namespace magva::formula {
 namespace {
 
 using Names = std::vector<std::string>;
-using table::test::sentence;
+using test::sentence;
 
 std::string labels(const std::string& text, const Names& dot = {}) {
   const Formula formula = parse(text);
@@ -69,7 +69,7 @@ TEST(Formula, TextReadsBackToTheSameTree) {
 }
 
 /// The position of the error, and its sentence.
-std::pair<std::size_t, std::string> fault(const std::string& text) {
+std::pair<std::size_t, std::string> parse_fault(const std::string& text) {
   try {
     const Formula formula = parse(text);
     for (const GroupSyntax& group : expand(formula, {}).groups) expand_effects(formula, group);
@@ -81,30 +81,34 @@ std::pair<std::size_t, std::string> fault(const std::string& text) {
 
 TEST(Formula, ErrorsPointAtTheCharacter) {
   using Fault = std::pair<std::size_t, std::string>;
-  EXPECT_EQ(fault("y ~ x + + "), (Fault{10, "formula, character 11: the formula breaks off"}));
-  EXPECT_EQ(fault("y ~ x z"), (Fault{6, "formula, character 7: an operator such as '+' is missing here"}));
-  EXPECT_EQ(fault("y ~ (x | )"),
+  EXPECT_EQ(parse_fault("y ~ x + + "), (Fault{10, "formula, character 11: the formula breaks off"}));
+  EXPECT_EQ(parse_fault("y ~ x z"),
+            (Fault{6, "formula, character 7: an operator such as '+' is missing here"}));
+  EXPECT_EQ(parse_fault("y ~ (x | )"),
             (Fault{9, "formula, character 10: the group is missing after '|', as in (1 | school)"}));
-  EXPECT_EQ(fault("y ~ (x || "),
+  EXPECT_EQ(parse_fault("y ~ (x || "),
             (Fault{10, "formula, character 11: the group is missing after '||', as in (1 || school)"}));
-  EXPECT_EQ(fault("y ~ ( | g)").first, 6U);
-  EXPECT_EQ(fault("y ~ (x + )"), (Fault{9, "formula, character 10: there is nothing after '+'"}));
-  EXPECT_EQ(fault("y ~ x + ()"), (Fault{9, "formula, character 10: there is nothing between '(' and ')'"}));
-  EXPECT_EQ(fault("y ~ log(x"), (Fault{7, "formula, character 8: this '(' is never closed"}));
-  EXPECT_EQ(fault("y x"), (Fault{2, "formula, character 3: an operator such as '+' is missing here"}));
-  EXPECT_EQ(fault("y"), (Fault{1, "formula, character 2: there is no '~'; write response ~ predictors"}));
-  EXPECT_EQ(fault("~ x").first, 0U);
-  EXPECT_EQ(fault("y ~ x)").first, 5U);
-  EXPECT_EQ(fault("y ~ 2").first, 4U);
-  EXPECT_EQ(fault("y ~ x + 1 | g").first, 10U);
-  EXPECT_EQ(fault("y ~ x * (1 | g)").first, 11U);
-  EXPECT_EQ(fault("y ~ s(x):z").first, 4U);
-  EXPECT_EQ(fault("y ~ x $ z").first, 6U);
-  EXPECT_EQ(fault("y ~ x == 2").first, 6U);
-  EXPECT_EQ(fault("y ~ (s(x) | g)").first, 5U);
-  EXPECT_EQ(fault("y ~ 'a").first, 4U);
-  EXPECT_EQ(fault("y ~ " + std::string(300, '(') + "x").second.find("nested too deeply") != std::string::npos,
-            true);
+  EXPECT_EQ(parse_fault("y ~ ( | g)").first, 6U);
+  EXPECT_EQ(parse_fault("y ~ (x + )"), (Fault{9, "formula, character 10: there is nothing after '+'"}));
+  EXPECT_EQ(parse_fault("y ~ x + ()"),
+            (Fault{9, "formula, character 10: there is nothing between '(' and ')'"}));
+  EXPECT_EQ(parse_fault("y ~ log(x"), (Fault{7, "formula, character 8: this '(' is never closed"}));
+  EXPECT_EQ(parse_fault("y x"), (Fault{2, "formula, character 3: an operator such as '+' is missing here"}));
+  EXPECT_EQ(parse_fault("y"),
+            (Fault{1, "formula, character 2: there is no '~'; write response ~ predictors"}));
+  EXPECT_EQ(parse_fault("~ x").first, 0U);
+  EXPECT_EQ(parse_fault("y ~ x)").first, 5U);
+  EXPECT_EQ(parse_fault("y ~ 2").first, 4U);
+  EXPECT_EQ(parse_fault("y ~ x + 1 | g").first, 10U);
+  EXPECT_EQ(parse_fault("y ~ x * (1 | g)").first, 11U);
+  EXPECT_EQ(parse_fault("y ~ s(x):z").first, 4U);
+  EXPECT_EQ(parse_fault("y ~ x $ z").first, 6U);
+  EXPECT_EQ(parse_fault("y ~ x == 2").first, 6U);
+  EXPECT_EQ(parse_fault("y ~ (s(x) | g)").first, 5U);
+  EXPECT_EQ(parse_fault("y ~ 'a").first, 4U);
+  EXPECT_EQ(
+      parse_fault("y ~ " + std::string(300, '(') + "x").second.find("nested too deeply") != std::string::npos,
+      true);
 }
 
 TEST(Formula, TheCaretStandsUnderTheCharacter) {

@@ -118,8 +118,6 @@ TEST(CategoricalGroups, TwoClassesAreABernoulliResponse) {
   EXPECT_LT((some.effects[0] - others.effects[0]).cwiseAbs().maxCoeff(), 1e-6);
 }
 
-double normal_density(double x) { return std::exp(-.5 * x * x) / std::sqrt(2 * std::numbers::pi); }
-
 /// log P(y) at these linear predictors.
 double log_softmax(Index y, double first, double second) {
   return (y == 1 ? first : y == 2 ? second : 0) - std::log(1 + std::exp(first) + std::exp(second));
@@ -149,7 +147,7 @@ TEST(CategoricalGroups, ThreeClassesLikeSumsOverAGrid) {
             log_density +=
                 log_softmax(static_cast<Index>(in.data.response(i)), eta(i, 0) + std::exp(theta(4)) * v,
                             eta(i, 1) + std::exp(theta(5)) * w);
-        sum += .04 * normal_density(v) * normal_density(w) * std::exp(log_density);
+        sum += .04 * mixed_test::normal_density(v) * mixed_test::normal_density(w) * std::exp(log_density);
       }
     expected += std::log(sum);
   }

@@ -20,7 +20,7 @@ std::shared_ptr<const ResponseFamily> family(Distribution distribution, const Ve
                               default_own_parameters(distribution, response));
 }
 
-struct Case {
+struct Grouped {
   MixedData data;
   MixedPriors priors;
   std::shared_ptr<const ResponseFamily> family;
@@ -28,11 +28,11 @@ struct Case {
 };
 
 // Rows with a design of two columns, and responses that any of the families may have.
-Case rows_of(Distribution distribution, Index rows, std::vector<GroupTerm> terms,
-             std::mt19937_64& generator) {
-  Case out{{Design::own(mixed_test::random_design(rows, generator)), Vector(rows), {}, {}, {}, {}, {}, {}},
-           {},
-           {}};
+Grouped rows_of(Distribution distribution, Index rows, std::vector<GroupTerm> terms,
+                std::mt19937_64& generator) {
+  Grouped out{{Design::own(mixed_test::random_design(rows, generator)), Vector(rows), {}, {}, {}, {}, {}, {}},
+              {},
+              {}};
   out.data.terms = std::move(terms);
   std::poisson_distribution<int> poisson(2);
   for (Index i = 0; i < rows; ++i) {
@@ -78,7 +78,7 @@ double priors_at(ConstVectorRef theta, Index sds) {
   return sum;
 }
 
-double row_log_density(const Case& in, Index row, double eta) {
+double row_log_density(const Grouped& in, Index row, double eta) {
   const ResponseRows one =
       ResponseRows{in.data.response.data(), nullptr, nullptr, in.data.response.size()}.from(row, 1);
   double value = 0, constant = 0;
@@ -87,16 +87,14 @@ double row_log_density(const Case& in, Index row, double eta) {
   return value + constant;
 }
 
-double normal_density(double x) { return std::exp(-.5 * x * x) / std::sqrt(2 * std::numbers::pi); }
-
-Vector predictors(const Case& in, ConstVectorRef theta) {
+Vector predictors(const Grouped& in, ConstVectorRef theta) {
   const auto& rows = std::get<DenseRows<double>>(in.data.design.storage());
   return Eigen::Map<const RowMatrix>(rows.data, rows.rows, rows.cols) * theta.head(2);
 }
 
 TEST(Quadrature, OneInterceptLikeASumOverAFineGrid) {
   std::mt19937_64 generator(1);
-  Case in = rows_of(Distribution::bernoulli, 30, {blocks("g", 30, 5)}, generator);
+  Grouped in = rows_of(Distribution::bernoulli, 30, {blocks("g", 30, 5)}, generator);
   in.data.terms[0].levels.push_back("empty");
   const auto model = in.model();
   EXPECT_EQ(model->method(), MixedMethod::quadrature);
@@ -111,7 +109,7 @@ TEST(Quadrature, OneInterceptLikeASumOverAFineGrid) {
         double log_density = 0;
         for (Index i = 5 * g; i < 5 * g + 5; ++i)
           log_density += row_log_density(in, i, eta(i) + std::exp(log_sd) * v);
-        sum += .001 * normal_density(v) * std::exp(log_density);
+        sum += .001 * mixed_test::normal_density(v) * std::exp(log_density);
       }
       expected += std::log(sum);
     }
@@ -121,7 +119,8 @@ TEST(Quadrature, OneInterceptLikeASumOverAFineGrid) {
 
 TEST(Quadrature, NestedInterceptsLikeSumsOverFineGrids) {
   std::mt19937_64 generator(2);
-  Case in = rows_of(Distribution::poisson, 12, {blocks("inner", 12, 2), blocks("outer", 12, 6)}, generator);
+  Grouped in =
+      rows_of(Distribution::poisson, 12, {blocks("inner", 12, 2), blocks("outer", 12, 6)}, generator);
   const auto model = in.model();
   EXPECT_EQ(model->method(), MixedMethod::quadrature);
   Vector theta(4);
@@ -132,14 +131,14 @@ TEST(Quadrature, NestedInterceptsLikeSumsOverFineGrids) {
   for (Index outer = 0; outer < 2; ++outer) {
     double sum = 0;
     for (double v = -7; v < 7; v += step) {
-      double product = normal_density(v);
+      double product = mixed_test::normal_density(v);
       for (Index inner = 3 * outer; inner < 3 * outer + 3; ++inner) {
         double part = 0;
         for (double w = -7; w < 7; w += step) {
           double log_density = 0;
           for (Index i = 2 * inner; i < 2 * inner + 2; ++i)
             log_density += row_log_density(in, i, eta(i) + std::exp(theta(3)) * v + std::exp(theta(2)) * w);
-          part += step * normal_density(w) * std::exp(log_density);
+          part += step * mixed_test::normal_density(w) * std::exp(log_density);
         }
         product *= part;
       }
@@ -153,7 +152,7 @@ TEST(Quadrature, NestedInterceptsLikeSumsOverFineGrids) {
 // The gradient is an expectation under the quadrature, not the derivative of its value: the two differ by the
 // quadrature's own error, which with as many points as HermiteRules takes is as the bounds say; a thousandth
 // of a gradient moves a posterior mean by less than a thousandth of its sd.
-void expect_gradient(const Case& in, double tolerance) {
+void expect_gradient(const Grouped& in, double tolerance) {
   const auto model = in.model();
   for (const double shift : {-.4, .3}) {
     const Vector theta =
@@ -167,8 +166,8 @@ void expect_gradient(const Case& in, double tolerance) {
 // spacing .25, which are exact to rounding for functions as smooth as these.
 TEST(Quadrature, ThreeNestedLevelsLikeSumsOverGrids) {
   std::mt19937_64 generator(7);
-  Case in = rows_of(Distribution::poisson, 16,
-                    {blocks("row", 16, 1), blocks("inner", 16, 4), blocks("outer", 16, 8)}, generator);
+  Grouped in = rows_of(Distribution::poisson, 16,
+                       {blocks("row", 16, 1), blocks("inner", 16, 4), blocks("outer", 16, 8)}, generator);
   const auto model = in.model();
   EXPECT_EQ(model->method(), MixedMethod::quadrature);
   Vector theta(5);
@@ -177,7 +176,7 @@ TEST(Quadrature, ThreeNestedLevelsLikeSumsOverGrids) {
   const double step = .25;
   const auto integral = [&](const auto& of) {
     double sum = 0;
-    for (double v = -6; v <= 6; v += step) sum += step * normal_density(v) * of(v);
+    for (double v = -6; v <= 6; v += step) sum += step * mixed_test::normal_density(v) * of(v);
     return sum;
   };
   double expected = priors_at(theta, 3);
@@ -220,7 +219,7 @@ TEST(Quadrature, GradientsOfOneFactor) {
 TEST(Quadrature, GradientsOfNestedFactors) {
   std::mt19937_64 generator(4);
   for (const Distribution distribution : {Distribution::bernoulli, Distribution::negative_binomial}) {
-    Case in = rows_of(distribution, 60, {blocks("a", 60, 12), blocks("b", 60, 4)}, generator);
+    Grouped in = rows_of(distribution, 60, {blocks("a", 60, 12), blocks("b", 60, 4)}, generator);
     in.data.weights = Vector::LinSpaced(60, .5, 1.5);
     in.priors.degrees_of_freedom = Vector::Constant(2, 5.0);
     expect_gradient(in, 1e-4);
@@ -229,7 +228,7 @@ TEST(Quadrature, GradientsOfNestedFactors) {
 
 TEST(Quadrature, AnyNumberOfThreadsAndOrderOfRows) {
   std::mt19937_64 generator(5);
-  const Case in =
+  const Grouped in =
       rows_of(Distribution::bernoulli, 600, {mixed_test::random_term("g", 600, 80, 1, generator)}, generator);
   const auto model = in.model();
   const Vector theta = model->model().start();
@@ -247,7 +246,7 @@ TEST(Quadrature, ValuesAloneAreNearThoseWithGradients) {
   Workers workers(2);
   for (const Index effects : {1, 2, 3})
     for (const Distribution distribution : {Distribution::bernoulli, Distribution::poisson}) {
-      const Case in =
+      const Grouped in =
           rows_of(distribution, 60, {mixed_test::random_term("g", 60, 9, effects, generator)}, generator);
       const auto model = in.model();
       const Vector theta = model->model().start();
@@ -259,7 +258,7 @@ TEST(Quadrature, ValuesAloneAreNearThoseWithGradients) {
 // A wide posterior of an effect, of which a few points would know little: 9 groups of one row each.
 TEST(Quadrature, WideEffectsTakeMorePoints) {
   std::mt19937_64 generator(9);
-  const Case in = rows_of(Distribution::poisson, 9, {blocks("g", 9, 1)}, generator);
+  const Grouped in = rows_of(Distribution::poisson, 9, {blocks("g", 9, 1)}, generator);
   Vector theta(3);
   theta << -1, .5, 1.2;
   const Vector eta = predictors(in, theta);
@@ -267,7 +266,8 @@ TEST(Quadrature, WideEffectsTakeMorePoints) {
   for (Index i = 0; i < 9; ++i) {
     double sum = 0;
     for (double v = -9; v < 9; v += .001)
-      sum += .001 * normal_density(v) * std::exp(row_log_density(in, i, eta(i) + std::exp(1.2) * v));
+      sum +=
+          .001 * mixed_test::normal_density(v) * std::exp(row_log_density(in, i, eta(i) + std::exp(1.2) * v));
     expected += std::log(sum);
   }
   EXPECT_NEAR(evaluate(in.model()->model(), theta), expected, 2e-3);
@@ -291,7 +291,7 @@ TEST(HermiteRules, MorePointsForWiderEffectsAndForGradients) {
 TEST(Quadrature, TablesOfRowEffectsLikeTheirIntegrals) {
   std::mt19937_64 generator(10);
   for (const Distribution distribution : {Distribution::poisson, Distribution::negative_binomial}) {
-    Case in = rows_of(distribution, 120, {blocks("row", 120, 1), blocks("g", 120, 6)}, generator);
+    Grouped in = rows_of(distribution, 120, {blocks("row", 120, 1), blocks("g", 120, 6)}, generator);
     in.data.weights = Vector::Ones(120);
     const auto shared = in.model();
     in.data.weights = Vector::LinSpaced(120, 1, 1 + 1e-10);
@@ -318,7 +318,7 @@ TEST(Quadrature, TablesOfRowEffectsLikeTheirIntegrals) {
 // Effects drawn given theta have the mean and sd that sums over a grid give.
 TEST(Quadrature, EffectsFollowTheirConditionalDistribution) {
   std::mt19937_64 generator(6);
-  const Case in = rows_of(Distribution::bernoulli, 30, {blocks("g", 30, 5)}, generator);
+  const Grouped in = rows_of(Distribution::bernoulli, 30, {blocks("g", 30, 5)}, generator);
   const auto model = in.model();
   Vector theta(3);
   theta << -.3, .5, .3;
@@ -332,7 +332,7 @@ TEST(Quadrature, EffectsFollowTheirConditionalDistribution) {
       double log_density = 0;
       const double u = std::exp(.3) * v;
       for (Index i = 5 * g; i < 5 * g + 5; ++i) log_density += row_log_density(in, i, eta(i) + u);
-      const double weight = normal_density(v) * std::exp(log_density);
+      const double weight = mixed_test::normal_density(v) * std::exp(log_density);
       sum += weight;
       first += weight * u;
       second += weight * u * u;
@@ -349,7 +349,8 @@ TEST(Quadrature, EffectsFollowTheirConditionalDistribution) {
 // The effect of a row in a group: moments by sums over a grid of both effects.
 TEST(Quadrature, NestedEffectsFollowTheirConditionalDistribution) {
   std::mt19937_64 generator(11);
-  const Case in = rows_of(Distribution::poisson, 24, {blocks("row", 24, 1), blocks("g", 24, 3)}, generator);
+  const Grouped in =
+      rows_of(Distribution::poisson, 24, {blocks("row", 24, 1), blocks("g", 24, 3)}, generator);
   const auto model = in.model();
   Vector theta(4);
   theta << .4, .2, -.3, -.2;  // sds of rows and of groups
@@ -361,12 +362,12 @@ TEST(Quadrature, NestedEffectsFollowTheirConditionalDistribution) {
   for (Index g = 0; g < 8; ++g) {
     double sum = 0, group_first = 0, group_second = 0, row_first = 0, row_second = 0;
     for (double v = -6; v <= 6; v += step) {
-      double product = normal_density(v), first = 0, second = 0;
+      double product = mixed_test::normal_density(v), first = 0, second = 0;
       for (Index i = 3 * g; i < 3 * g + 3; ++i) {
         double own = 0, one = 0, two = 0;
         for (double w = -6; w <= 6; w += step) {
-          const double weight =
-              normal_density(w) * std::exp(row_log_density(in, i, eta(i) + group_sd * v + row_sd * w));
+          const double weight = mixed_test::normal_density(w) *
+                                std::exp(row_log_density(in, i, eta(i) + group_sd * v + row_sd * w));
           own += weight;
           one += weight * row_sd * w;
           two += weight * row_sd * row_sd * w * w;

@@ -1,6 +1,7 @@
 #pragma once
 // Small simulated data with groups.
 #include <cmath>
+#include <numbers>
 #include <random>
 #include <string>
 #include <vector>
@@ -42,6 +43,8 @@ inline RowMatrix random_design(Index rows, std::mt19937_64& generator) {
   for (Index i = 0; i < rows; ++i) x(i, 1) = normal(generator);
   return x;
 }
+
+inline double normal_density(double x) { return std::exp(-.5 * x * x) / std::sqrt(2 * std::numbers::pi); }
 
 inline MixedPriors weak_priors(const MixedData& data, double sd_scale = 2.5) {
   MixedPriors priors;

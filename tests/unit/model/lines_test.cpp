@@ -22,7 +22,7 @@ LinesProblem lines_for(const Model& model) {
   return {.2 * test::normals(m, 1, 61).col(0), .1 * test::normals(m, 7, 62)};
 }
 
-void expect_agreement(const Model& model, const std::string& name) {
+void expect_same_values(const Model& model, const std::string& name) {
   const LinesProblem lines = lines_for(model);
   Evaluator evaluator(model, 1);
   const Matrix fast = evaluator.evaluate_lines(lines.centre, lines.directions, kSteps);
@@ -35,7 +35,7 @@ void expect_agreement(const Model& model, const std::string& name) {
 }
 
 TEST(Lines, OfEveryRegressionAreThoseOfItsPoints) {
-  for (const auto& [name, model] : test::all_models(37, 6)) expect_agreement(model, name);
+  for (const auto& [name, model] : test::all_models(37, 6)) expect_same_values(model, name);
 }
 
 TEST(Lines, ValuesAloneAreThoseOfEvaluations) {
@@ -54,7 +54,7 @@ TEST(Lines, KnowOffsets) {
   const RowMatrix x = test::design(53, 4, 71);
   RegressionData data{Design::own(x), test::responses(test::Kind::poisson, x, 72), {}, {}};
   data.offset = test::normals(53, 1, 73).col(0);
-  expect_agreement(poisson_regression(data), "offset");
+  expect_same_values(poisson_regression(data), "offset");
 }
 
 TEST(Lines, AreTheSameForAnyNumberOfThreads) {

@@ -50,23 +50,23 @@ TEST(Start, WhatTheDataDetermineIsLeftAsItIs) {
   EXPECT_LT((start.covariance->gaussian(start.mean).sd() - Vector::Ones(2)).norm(), 1e-12);
 }
 
-constexpr Index kSize = 50;
+constexpr Index kStartSize = 50;
 
 /// Standard normal but for the first coordinate, which wants to be small and has nothing below 0. With so
 /// many coordinates a step of the mean may take that one out of the support.
 auto cut_off() {
-  return make_model(kSize, [](ConstVectorRef theta, VectorRef gradient) {
+  return make_model(kStartSize, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta;
     gradient(0) = -100;
-    const double others = -.5 * theta.tail(kSize - 1).squaredNorm();
+    const double others = -.5 * theta.tail(kStartSize - 1).squaredNorm();
     return theta(0) > 0 ? others - 100 * theta(0) : -std::numeric_limits<double>::infinity();
   });
 }
 
 GaussianStart start_at(double first) {
-  Vector mean = Vector::Zero(kSize);
+  Vector mean = Vector::Zero(kStartSize);
   mean(0) = first;
-  Matrix precision = Matrix::Identity(kSize, kSize);
+  Matrix precision = Matrix::Identity(kStartSize, kStartSize);
   precision(0, 0) = 11;
   return {mean, make_full_rank(precision), nullptr};
 }

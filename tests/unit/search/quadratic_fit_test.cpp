@@ -3,16 +3,10 @@
 #include <gtest/gtest.h>
 #include <Eigen/Cholesky>
 
-#include "core/noise.hpp"
+#include "support/targets.hpp"
 
 namespace magva {
 namespace {
-
-Matrix normals(Index rows, Index cols, std::uint64_t seed) {
-  Matrix out(rows, cols);
-  Noise(seed, NoiseStream::kRandomPoint).fill(0, 0, out);
-  return out;
-}
 
 Matrix covariance(const QuadraticFit& fit) {
   Matrix out = fit.factors * fit.factors.transpose();
@@ -23,8 +17,8 @@ Matrix covariance(const QuadraticFit& fit) {
 /// Columns with a common part, as wide as `decades` powers of ten, and a unit prior for each in its own
 /// scale.
 Matrix correlated_precision(Index m, double correlation, double decades) {
-  Matrix x = std::sqrt(1 - correlation) * normals(2 * m, m, 3);
-  x.colwise() += std::sqrt(correlation) * normals(2 * m, 1, 4).col(0);
+  Matrix x = std::sqrt(1 - correlation) * test::random_matrix(2 * m, m, 3);
+  x.colwise() += std::sqrt(correlation) * test::random_matrix(2 * m, 1, 4).col(0);
   Matrix out = x.transpose() * x;
   out.diagonal().array() += .1;
   const Vector scale = (Vector::LinSpaced(m, -decades / 2, decades / 2) * std::log(10.)).array().exp();
@@ -40,9 +34,9 @@ TEST(QuadraticFit, ValueIsThatOfItsCovariance) {
 }
 
 TEST(QuadraticFit, FindsACovarianceOfItsFamilyExactly) {
-  const Matrix w = normals(15, 3, 1);
+  const Matrix w = test::random_matrix(15, 3, 1);
   Matrix sigma = w * w.transpose();
-  sigma.diagonal() += normals(15, 1, 2).cwiseAbs2() + Vector::Constant(15, .2);
+  sigma.diagonal() += test::random_matrix(15, 1, 2).cwiseAbs2() + Vector::Constant(15, .2);
   const QuadraticFitter fitter(sigma.llt().solve(Matrix::Identity(15, 15)));
   // An ascent ends when a whole run of it gains less than 1e-3 nats.
   EXPECT_NEAR(fitter.best(3).value, fitter.full_rank_value(), 5e-3);

@@ -5,24 +5,18 @@
 
 #include <cmath>
 
-#include "core/noise.hpp"
 #include "search/candidates.hpp"
 #include "search/curvature.hpp"
 #include "search/path_gaussians.hpp"
 #include "search/rank_choice.hpp"
 #include "statistical/targets.hpp"
+#include "support/targets.hpp"
 
 namespace magva {
 namespace {
 
-Matrix normals(Index rows, Index cols, std::uint64_t seed) {
-  Matrix out(rows, cols);
-  Noise(seed, NoiseStream::kRandomPoint).fill(0, 0, out);
-  return out;
-}
-
 Matrix random_precision(Index m) {
-  const Matrix x = normals(2 * m, m, 5);
+  const Matrix x = test::random_matrix(2 * m, m, 5);
   return x.transpose() * x;
 }
 
@@ -63,7 +57,7 @@ TEST(ModeSearch, FindsTheEndOfACurvedValley) {
 
 TEST(ModeSearch, WithTheRightCurvatureItIsOneNewtonStep) {
   const Matrix precision = random_precision(12);
-  const Vector mean = normals(12, 1, 6);
+  const Vector mean = test::random_matrix(12, 1, 6);
   const auto model = quadratic(mean, precision);
   Evaluator evaluator(model, 1);
   const ModeSearch search = search_mode(evaluator, Vector::Zero(12), 1, precision);
@@ -109,7 +103,7 @@ TEST(DenseCurvature, OfNegativeDirectionsBecomesPositive) {
 // Above a size at which eigenvalues would take too long, the diagonal is raised until it suffices.
 TEST(DenseCurvature, OfManyParametersBecomesPositive) {
   constexpr Index kSize = 610;
-  const Vector direction = normals(kSize, 1, 7).col(0).normalized();
+  const Vector direction = test::random_matrix(kSize, 1, 7).col(0).normalized();
   Matrix indefinite = Matrix::Identity(kSize, kSize) - 1.5 * direction * direction.transpose();
   indefinite(3, 3) = -4;
   const Matrix found = positive_part(indefinite);
@@ -124,7 +118,7 @@ TEST(DenseCurvature, OfManyParametersBecomesPositive) {
 // 400 parameters.
 TEST(SketchedCurvature, FindsTheOneFactorOfAPosterior) {
   constexpr Index kSize = 400;
-  const Vector u = normals(kSize, 1, 7).normalized();
+  const Vector u = test::random_matrix(kSize, 1, 7).normalized();
   const Matrix covariance = Matrix::Identity(kSize, kSize) + 999 * u * u.transpose();
   const Matrix precision = covariance.llt().solve(Matrix::Identity(kSize, kSize));
   const auto model = quadratic(Vector::Zero(kSize), precision);
@@ -153,7 +147,7 @@ TEST(CurvatureSketch, MovesNoParameterFarBeyondItsSize) {
 TEST(RankChoice, TakesAsManyFactorsAsPay) {
   constexpr Index kSize = 200;
   constexpr Index kFactors = 4;
-  const Matrix w = 2 * normals(kSize, kFactors, 8);
+  const Matrix w = 2 * test::random_matrix(kSize, kFactors, 8);
   const Matrix covariance = Matrix::Identity(kSize, kSize) + w * w.transpose();
   const QuadraticFitter fitter(covariance.llt().solve(Matrix::Identity(kSize, kSize)));
   const RankChoice choice = choose_rank(fitter, kSize);
@@ -172,14 +166,14 @@ TEST(SecantCovariance, IsOneMatrixAndKnowsItsLastDifference) {
   PathPoint last, before;
   for (std::uint64_t k = 0; k < 14; ++k) {  // more than it remembers
     before = last;
-    last.theta = normals(m, 1, 20 + k).col(0);
+    last.theta = test::random_matrix(m, 1, 20 + k).col(0);
     last.gradient = -precision * last.theta;
     if (k > 0) covariance.add(before, last);
   }
   const Matrix root = covariance.draws(Matrix::Identity(covariance.noise_size(), covariance.noise_size()));
   const Matrix sigma = root * root.transpose();
   EXPECT_NEAR(covariance.log_determinant(), std::log(sigma.determinant()), 1e-8);
-  const Vector v = normals(m, 1, 50).col(0);
+  const Vector v = test::random_matrix(m, 1, 50).col(0);
   EXPECT_LT((covariance.times(v) - sigma * v).norm(), 1e-10 * (sigma * v).norm());
   const Vector step = last.theta - before.theta;
   EXPECT_LT((sigma * (before.gradient - last.gradient) - step).norm(), 1e-10 * step.norm());
@@ -188,18 +182,18 @@ TEST(SecantCovariance, IsOneMatrixAndKnowsItsLastDifference) {
 /// Effects with an unknown sd, its logarithm last: the log density has a maximum where they all vanish, at
 /// -13, and nearly all mass elsewhere.
 auto spiked_hierarchy(Index groups) {
-  return make_model(groups + 1,
-                    [groups, y = Vector(normals(groups, 1, 60))](ConstVectorRef theta, VectorRef gradient) {
-                      const auto n = static_cast<double>(groups);
-                      const Vector effect = theta.head(groups);
-                      const double log_sd = theta(groups);
-                      const double precision = std::exp(-2 * log_sd);
-                      const Vector left = 3 * y - effect;
-                      gradient.head(groups) = left - precision * effect;
-                      gradient(groups) = precision * effect.squaredNorm() - n - 5 * (log_sd + 1);
-                      return -.5 * left.squaredNorm() - .5 * precision * effect.squaredNorm() - n * log_sd -
-                             2.5 * (log_sd + 1) * (log_sd + 1);
-                    });
+  return make_model(groups + 1, [groups, y = Vector(test::random_matrix(groups, 1, 60))](ConstVectorRef theta,
+                                                                                         VectorRef gradient) {
+    const auto n = static_cast<double>(groups);
+    const Vector effect = theta.head(groups);
+    const double log_sd = theta(groups);
+    const double precision = std::exp(-2 * log_sd);
+    const Vector left = 3 * y - effect;
+    gradient.head(groups) = left - precision * effect;
+    gradient(groups) = precision * effect.squaredNorm() - n - 5 * (log_sd + 1);
+    return -.5 * left.squaredNorm() - .5 * precision * effect.squaredNorm() - n * log_sd -
+           2.5 * (log_sd + 1) * (log_sd + 1);
+  });
 }
 
 TEST(Candidates, ASpikeIsNotTheOnlyOne) {

@@ -78,7 +78,7 @@ TEST(DefaultPriors, UnitsDoNotMatter) {
               std::to_string(unit * i) + "\n";
     table::DesignOptions options;
     options.response = "y";
-    const ModelSource source = make_table_source(table::test::table_of(text), options, {});
+    const ModelSource source = make_table_source(test::table_of(text), options, {});
     return fit(source).posterior;
   };
   const Gaussian plain = fitted(1, 1), scaled = fitted(1000, .01);

@@ -15,8 +15,8 @@
 namespace magva::source {
 namespace {
 
-using table::test::sentence;
-using table::test::table_of;
+using test::sentence;
+using test::table_of;
 
 /// x far from zero, a factor, a group of six, a response near 500.
 table::Table data() {

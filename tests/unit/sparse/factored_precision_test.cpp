@@ -12,8 +12,8 @@
 namespace magva {
 namespace {
 
-constexpr Index kSize = 90;
-constexpr Index kWidth = 9;
+constexpr Index kGridSize = 90;
+constexpr Index kGridWidth = 9;
 
 /// A grid whose neighbours meet, and one coordinate that meets all.
 struct GridPrecision : ::testing::Test {
@@ -25,20 +25,20 @@ struct GridPrecision : ::testing::Test {
       columns.push_back(j);
       entries.push_back(value);
     };
-    for (Index i = 0; i < kSize; ++i) {
+    for (Index i = 0; i < kGridSize; ++i) {
       add(i, i, 6 + .01 * static_cast<double>(i));
-      if (i + 1 < kSize - 1 && (i + 1) % kWidth != 0) add(i + 1, i, -1);
-      if (i + kWidth < kSize - 1) add(i + kWidth, i, -1.2);
-      if (i < kSize - 1) add(kSize - 1, i, .1);
+      if (i + 1 < kGridSize - 1 && (i + 1) % kGridWidth != 0) add(i + 1, i, -1);
+      if (i + kGridWidth < kGridSize - 1) add(i + kGridWidth, i, -1.2);
+      if (i < kGridSize - 1) add(kGridSize - 1, i, .1);
     }
-    structure = std::make_shared<const PrecisionStructure>(kSize, rows, columns);
+    structure = std::make_shared<const PrecisionStructure>(kGridSize, rows, columns);
     values = Eigen::Map<const Vector>(entries.data(), static_cast<Index>(entries.size()));
-    sums = Matrix::Zero(kSize, 2);
+    sums = Matrix::Zero(kGridSize, 2);
     sums.col(0).head(40).setConstant(1.5);
     sums.col(1).segment(50, 30).setConstant(.3);
     precision = FactoredPrecision::make(structure, values, sums);
-    dense = structure->times(values, Matrix::Identity(kSize, kSize)) + sums * sums.transpose();
-    sigma = dense.llt().solve(Matrix::Identity(kSize, kSize));
+    dense = structure->times(values, Matrix::Identity(kGridSize, kGridSize)) + sums * sums.transpose();
+    sigma = dense.llt().solve(Matrix::Identity(kGridSize, kGridSize));
   }
 
   std::shared_ptr<const PrecisionStructure> structure;
@@ -50,7 +50,7 @@ struct GridPrecision : ::testing::Test {
 
 TEST_F(GridPrecision, ProductsAndSolutionsAreThoseOfTheDenseMatrix) {
   ASSERT_TRUE(precision);
-  const Matrix v = test::random_matrix(kSize, 3, 1);
+  const Matrix v = test::random_matrix(kGridSize, 3, 1);
   EXPECT_LT((precision->times(v) - dense * v).norm(), 1e-12 * (dense * v).norm());
   EXPECT_LT((precision->solve(v) - sigma * v).norm(), 1e-12 * (sigma * v).norm());
   EXPECT_LT((precision->diagonal() - dense.diagonal()).norm(), 1e-12 * dense.diagonal().norm());
@@ -71,12 +71,12 @@ TEST_F(GridPrecision, DrawsHaveTheCovarianceAndDoNotDependOnTheirNumber) {
 }
 
 TEST_F(GridPrecision, ScalesAreThoseOfTheCovariance) {
-  const Vector scale = test::random_matrix(kSize, 1, 3).cwiseAbs().array() + .5;
+  const Vector scale = test::random_matrix(kGridSize, 1, 3).cwiseAbs().array() + .5;
   const Matrix scaled = scale.asDiagonal() * sigma * scale.asDiagonal();
   const auto found = precision->scaled(scale);
   ASSERT_TRUE(found);
   EXPECT_LT((found->variances() - scaled.diagonal()).norm(), 1e-12 * scaled.diagonal().norm());
-  const Vector v = test::random_matrix(kSize, 1, 4);
+  const Vector v = test::random_matrix(kGridSize, 1, 4);
   EXPECT_LT((found->solve(v) - scaled * v).norm(), 1e-12 * (scaled * v).norm());
 }
 
@@ -97,7 +97,7 @@ TEST_F(GridPrecision, ComesBackFromAFileToTheBit) {
 }
 
 TEST_F(GridPrecision, IsRefusedWhereItIsNotPositiveDefinite) {
-  EXPECT_FALSE(FactoredPrecision::make(structure, -values, Matrix(kSize, 0)));
+  EXPECT_FALSE(FactoredPrecision::make(structure, -values, Matrix(kGridSize, 0)));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace magva {
 namespace {
 
-constexpr Index kSize = 60;
+constexpr Index kChainSize = 60;
 
 /// A chain with one coordinate that meets all, and a sum of some.
 std::shared_ptr<const FactoredPrecision> chain_precision(double own) {
@@ -24,25 +24,25 @@ std::shared_ptr<const FactoredPrecision> chain_precision(double own) {
     columns.push_back(j);
     entries.push_back(value);
   };
-  for (Index i = 0; i < kSize; ++i) {
+  for (Index i = 0; i < kChainSize; ++i) {
     add(i, i, own + .02 * static_cast<double>(i));
-    if (i + 1 < kSize - 1) add(i + 1, i, -1.5);
-    if (i < kSize - 1) add(kSize - 1, i, .2);
+    if (i + 1 < kChainSize - 1) add(i + 1, i, -1.5);
+    if (i < kChainSize - 1) add(kChainSize - 1, i, .2);
   }
-  Matrix sums = Matrix::Zero(kSize, 1);
+  Matrix sums = Matrix::Zero(kChainSize, 1);
   sums.col(0).segment(5, 20).setConstant(.7);
-  return FactoredPrecision::make(std::make_shared<const PrecisionStructure>(kSize, rows, columns),
+  return FactoredPrecision::make(std::make_shared<const PrecisionStructure>(kChainSize, rows, columns),
                                  Eigen::Map<const Vector>(entries.data(), static_cast<Index>(entries.size())),
                                  sums);
 }
 
 struct SparsePosterior : ::testing::Test {
   static Gaussian dense_form(const Gaussian& q) {
-    const Matrix sigma = q.times(Matrix::Identity(kSize, kSize));
+    const Matrix sigma = q.times(Matrix::Identity(kChainSize, kChainSize));
     return Gaussian::dense(q.mean(), sigma.llt().matrixL());
   }
 
-  Vector mean = test::random_matrix(kSize, 1, 1);
+  Vector mean = test::random_matrix(kChainSize, 1, 1);
   Gaussian sparse = Gaussian::sparse(mean, chain_precision(6));
   Gaussian dense = dense_form(sparse);
   Matrix sigma = dense.factors() * dense.factors().transpose();
@@ -51,7 +51,7 @@ struct SparsePosterior : ::testing::Test {
 TEST_F(SparsePosterior, SaysWhatItIs) {
   EXPECT_EQ(sparse.kind(), GaussianKind::kSparsePrecision);
   EXPECT_STREQ(to_string(sparse.kind()), "sparse-precision");
-  EXPECT_EQ(sparse.rank(), kSize);
+  EXPECT_EQ(sparse.rank(), kChainSize);
   EXPECT_TRUE(sparse.is_full_rank());
   EXPECT_FALSE(sparse.is_dense());
   EXPECT_EQ(sparse.factor_shares().size(), 0);
@@ -65,7 +65,7 @@ TEST_F(SparsePosterior, MomentsAndDensitiesAreThoseOfTheDenseOne) {
   EXPECT_NEAR(sparse.correlation(7, 8), sigma(7, 8) / std::sqrt(sigma(7, 7) * sigma(8, 8)), 1e-12);
   EXPECT_NEAR(sparse.log_determinant(), dense.log_determinant(), 1e-10);
   EXPECT_LT((sparse.precision_diagonal() - dense.precision_diagonal()).norm(), 1e-9);
-  const Matrix theta = test::random_matrix(kSize, 4, 2);
+  const Matrix theta = test::random_matrix(kChainSize, 4, 2);
   EXPECT_LT((sparse.log_density(theta) - dense.log_density(theta)).norm(), 1e-9);
   EXPECT_LT((sparse.solve(theta) - dense.solve(theta)).norm(), 1e-9);
   const Vector at{{.05, .5, .95}};
@@ -85,29 +85,30 @@ TEST_F(SparsePosterior, DrawsHaveItsMoments) {
 }
 
 TEST_F(SparsePosterior, DivergencesAreThoseOfTheDenseOnes) {
-  const Gaussian other = Gaussian::sparse(test::random_matrix(kSize, 1, 4), chain_precision(8));
+  const Gaussian other = Gaussian::sparse(test::random_matrix(kChainSize, 1, 4), chain_precision(8));
   const Gaussian other_dense = dense_form(other);
   const double wanted = kl_divergence(dense, other_dense);
   EXPECT_NEAR(kl_divergence(sparse, other), wanted, 1e-9 * wanted);        // the same pattern
   EXPECT_NEAR(kl_divergence(sparse, other_dense), wanted, 1e-9 * wanted);  // column by column
   EXPECT_NEAR(kl_divergence(dense, other), wanted, 1e-9 * wanted);
-  const Gaussian low = Gaussian::low_rank(mean, test::random_matrix(kSize, 2, 5), Vector::Ones(kSize));
+  const Gaussian low =
+      Gaussian::low_rank(mean, test::random_matrix(kChainSize, 2, 5), Vector::Ones(kChainSize));
   EXPECT_NEAR(kl_divergence(low, sparse), kl_divergence(low, dense), 1e-8);
   EXPECT_NEAR(kl_divergence(sparse, low), kl_divergence(dense, low), 1e-8);
 }
 
 TEST_F(SparsePosterior, TransformedScalesAndShifts) {
-  const Vector scale = test::random_matrix(kSize, 1, 6).cwiseAbs().array() + .5;
-  const Gaussian moved = sparse.transformed(Vector::Ones(kSize), scale);
+  const Vector scale = test::random_matrix(kChainSize, 1, 6).cwiseAbs().array() + .5;
+  const Gaussian moved = sparse.transformed(Vector::Ones(kChainSize), scale);
   EXPECT_TRUE(moved.is_sparse());
-  EXPECT_LT((moved.mean() - (Vector::Ones(kSize) + scale.cwiseProduct(mean))).norm(), 1e-12);
+  EXPECT_LT((moved.mean() - (Vector::Ones(kChainSize) + scale.cwiseProduct(mean))).norm(), 1e-12);
   EXPECT_LT((moved.sd() - scale.cwiseProduct(dense.sd())).norm(), 1e-11);
 }
 
 TEST_F(SparsePosterior, ComesBackFromAFileToTheBit) {
   const test::TemporaryFolder folder;
   std::vector<std::string> names;
-  for (Index i = 0; i < kSize; ++i) names.push_back("x" + std::to_string(i));
+  for (Index i = 0; i < kChainSize; ++i) names.push_back("x" + std::to_string(i));
   sparse.save(folder.path() / "posterior", names);
   const SavedPosterior saved = load_posterior(folder.path() / "posterior");
   EXPECT_TRUE(saved.gaussian.is_sparse());

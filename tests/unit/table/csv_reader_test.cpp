@@ -10,7 +10,7 @@ namespace {
 using test::sentence;
 using test::table_of;
 
-std::string fault(std::string_view text, const ReadOptions& options = {}) {
+std::string csv_fault(std::string_view text, const ReadOptions& options = {}) {
   return sentence<DataError>([&] { table_of(text, options); });
 }
 
@@ -100,17 +100,19 @@ TEST(CsvReader, KnowsTheDocumentedMissingMarks) {
 
 TEST(CsvReader, DecidesByTheMajorityWhatAColumnIs) {
   EXPECT_EQ(table_of("a\nx\n1\n").columns[0].kind, ColumnKind::text);
-  EXPECT_EQ(fault("a,b\n1,5\n2,x\n3,5\n"),
+  EXPECT_EQ(csv_fault("a,b\n1,5\n2,x\n3,5\n"),
             "data.csv, line 3, column 'b': 'x' is not a number, as the column's other cells are; correct it, "
             "or read the column as text (--text b)");
   ReadOptions as_text;
   as_text.text_columns = {"b"};
   EXPECT_EQ(table_of("a,b\n1,05\n2,x\n3,5\n", as_text).columns[1].text(0), "05");
   as_text.text_columns = {"B"};
-  EXPECT_EQ(fault("a,b\n1,05\n", as_text), "data.csv has no column 'B' to read as text (did you mean 'b'?)");
+  EXPECT_EQ(csv_fault("a,b\n1,05\n", as_text),
+            "data.csv has no column 'B' to read as text (did you mean 'b'?)");
   ReadOptions numbers;
   numbers.column_kinds = {{"a", ColumnKind::number}, {"absent", ColumnKind::text}};
-  EXPECT_NE(fault("a\nx\n1\n", numbers).find("line 2, column 'a': 'x' is not a number"), std::string::npos);
+  EXPECT_NE(csv_fault("a\nx\n1\n", numbers).find("line 2, column 'a': 'x' is not a number"),
+            std::string::npos);
 }
 
 TEST(CsvReader, DecidesByTheFirstCellWhereTheSampleHasNone) {
@@ -123,37 +125,37 @@ TEST(CsvReader, DecidesByTheFirstCellWhereTheSampleHasNone) {
 }
 
 TEST(CsvReader, NamesFaultsWithTheirPlace) {
-  EXPECT_EQ(fault(""), "data.csv is empty");
-  EXPECT_EQ(fault("a,b\n"), "data.csv has a header but no rows");
-  EXPECT_EQ(fault("a,b"), "data.csv has a header but no rows");
-  EXPECT_EQ(fault("a,b\n1,2\n3\n"), "data.csv, line 3: 1 field where the header has 2");
-  EXPECT_EQ(fault("a,b\n1,2,3,4\n"), "data.csv, line 2: 4 fields where the header has 2");
-  EXPECT_EQ(fault("a,b\n1,2,\"3\n\",x\n"), "data.csv, line 2: 4 fields where the header has 2");
-  EXPECT_EQ(fault("a,b,a\n1,2,3\n"), "data.csv, line 1: columns 1 and 3 are both named 'a'; rename one");
-  EXPECT_EQ(fault(",b\n1,2\n"),
+  EXPECT_EQ(csv_fault(""), "data.csv is empty");
+  EXPECT_EQ(csv_fault("a,b\n"), "data.csv has a header but no rows");
+  EXPECT_EQ(csv_fault("a,b"), "data.csv has a header but no rows");
+  EXPECT_EQ(csv_fault("a,b\n1,2\n3\n"), "data.csv, line 3: 1 field where the header has 2");
+  EXPECT_EQ(csv_fault("a,b\n1,2,3,4\n"), "data.csv, line 2: 4 fields where the header has 2");
+  EXPECT_EQ(csv_fault("a,b\n1,2,\"3\n\",x\n"), "data.csv, line 2: 4 fields where the header has 2");
+  EXPECT_EQ(csv_fault("a,b,a\n1,2,3\n"), "data.csv, line 1: columns 1 and 3 are both named 'a'; rename one");
+  EXPECT_EQ(csv_fault(",b\n1,2\n"),
             "data.csv, line 1: column 1 has no name; name it, or remove it if it only numbers the rows");
-  EXPECT_EQ(fault("1,2\n3,4\n"),
+  EXPECT_EQ(csv_fault("1,2\n3,4\n"),
             "data.csv, line 1: numbers where the column names belong; add a header line");
-  EXPECT_EQ(fault("a\n\"x\n"), "data.csv, line 2, column 'a': the quote is never closed");
-  EXPECT_EQ(fault("\"a\n1\n"), "data.csv, line 1: a quote in the header is never closed");
+  EXPECT_EQ(csv_fault("a\n\"x\n"), "data.csv, line 2, column 'a': the quote is never closed");
+  EXPECT_EQ(csv_fault("\"a\n1\n"), "data.csv, line 1: a quote in the header is never closed");
   EXPECT_EQ(
-      fault("a,b\n\"x\"y,1\n"),
+      csv_fault("a,b\n\"x\"y,1\n"),
       "data.csv, line 2, column 'a': text follows the closing quote; write a quote inside quotes twice");
-  EXPECT_EQ(fault("a;b\n1,5;2\n2,5;3\n"),
+  EXPECT_EQ(csv_fault("a;b\n1,5;2\n2,5;3\n"),
             "data.csv, column 'a': numbers are written with a decimal comma; write them with a point");
-  EXPECT_EQ(fault(std::string_view("a,b\n1,\0002\n", 9)), "data.csv is not a text file: byte 7 is NUL");
-  EXPECT_EQ(fault("\xFF\xFE"
-                  "a,b\n"),
+  EXPECT_EQ(csv_fault(std::string_view("a,b\n1,\0002\n", 9)), "data.csv is not a text file: byte 7 is NUL");
+  EXPECT_EQ(csv_fault("\xFF\xFE"
+                      "a,b\n"),
             "data.csv is written in UTF-16; save it as UTF-8");
-  EXPECT_EQ(fault("a,b\n1,caf\xE9\n"),
+  EXPECT_EQ(csv_fault("a,b\n1,caf\xE9\n"),
             "data.csv, line 2, column 'b': 'caf?' is not UTF-8; save the file as UTF-8");
-  EXPECT_EQ(fault("a\xE9,b\n1,2\n"),
+  EXPECT_EQ(csv_fault("a\xE9,b\n1,2\n"),
             "data.csv, line 1: the name of column 1, 'a?', is not UTF-8; save the file as UTF-8");
 }
 
 TEST(CsvReader, RefusesNumbersThatAreNotFinite) {
   for (const char* cell : {"Inf", "-inf", "Infinity", "1e999", "-NaN"}) {
-    const std::string said = fault(std::string("a,b\n1,2\n3,") + cell + "\n4,5\n");
+    const std::string said = csv_fault(std::string("a,b\n1,2\n3,") + cell + "\n4,5\n");
     EXPECT_EQ(said.find(std::string("data.csv, line 3, column 'b': '") + cell + "' is not a finite number"),
               0U)
         << said;
@@ -180,7 +182,7 @@ TEST(CsvReader, RefusesALineThatIsTooLongWithoutReadingItWhole) {
 }
 
 TEST(CsvReader, SaysOfLongOrOddContentOnlyTheBeginning) {
-  const std::string said = fault("a,b\n1,5\n2,\"" + std::string(100, 'x') + "\n\"\n3,5\n");
+  const std::string said = csv_fault("a,b\n1,5\n2,\"" + std::string(100, 'x') + "\n\"\n3,5\n");
   EXPECT_NE(said.find("'" + std::string(40, 'x') + "...'"), std::string::npos);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using test::table_of;
 
-std::string fault(std::string_view text) {
+std::string libsvm_fault(std::string_view text) {
   return test::sentence<DataError>([&] { table_of(text, {}, "d.svm"); });
 }
 
@@ -48,16 +48,17 @@ TEST(LibsvmReader, ReadsAcrossTheEdgesOfItsWindow) {
 }
 
 TEST(LibsvmReader, NamesFaultsWithTheirLine) {
-  EXPECT_EQ(fault(""), "d.svm is empty");
-  EXPECT_EQ(fault("# nothing\n"), "d.svm has no rows");
-  EXPECT_EQ(fault("1 1:2\nx 1:2\n"), "d.svm, line 2: the label, 'x', is not a finite number");
-  EXPECT_EQ(fault("1 0:2\n"), "d.svm, line 1: index 0 where indices count from 1");
-  EXPECT_EQ(fault("1 2:2 2:3\n"), "d.svm, line 1: index 2 after 2; indices must increase");
-  EXPECT_EQ(fault("1 2\n"), "d.svm, line 1: '2' where index:value is needed");
-  EXPECT_EQ(fault("1 qid:3 1:2\n"), "d.svm, line 1: 'qid' is not the index of a feature");
-  EXPECT_EQ(fault("1 1:inf\n"), "d.svm, line 1: the value of feature 1, 'inf', is not a finite number");
-  EXPECT_EQ(fault("1 1:\n"), "d.svm, line 1: the value of feature 1, '', is not a finite number");
-  EXPECT_EQ(fault("1 99999999:1\n"),
+  EXPECT_EQ(libsvm_fault(""), "d.svm is empty");
+  EXPECT_EQ(libsvm_fault("# nothing\n"), "d.svm has no rows");
+  EXPECT_EQ(libsvm_fault("1 1:2\nx 1:2\n"), "d.svm, line 2: the label, 'x', is not a finite number");
+  EXPECT_EQ(libsvm_fault("1 0:2\n"), "d.svm, line 1: index 0 where indices count from 1");
+  EXPECT_EQ(libsvm_fault("1 2:2 2:3\n"), "d.svm, line 1: index 2 after 2; indices must increase");
+  EXPECT_EQ(libsvm_fault("1 2\n"), "d.svm, line 1: '2' where index:value is needed");
+  EXPECT_EQ(libsvm_fault("1 qid:3 1:2\n"), "d.svm, line 1: 'qid' is not the index of a feature");
+  EXPECT_EQ(libsvm_fault("1 1:inf\n"),
+            "d.svm, line 1: the value of feature 1, 'inf', is not a finite number");
+  EXPECT_EQ(libsvm_fault("1 1:\n"), "d.svm, line 1: the value of feature 1, '', is not a finite number");
+  EXPECT_EQ(libsvm_fault("1 99999999:1\n"),
             "d.svm, line 1: index 99999999 is above 10000000, the most that is read");
 }
 

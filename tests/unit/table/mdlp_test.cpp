@@ -14,7 +14,7 @@ namespace magva::table {
 namespace {
 
 LearntDesign expanded_ionosphere() {
-  const Table table = read_table((magva::test::source_folder() / "data/ionosphere.csv").string());
+  const Table table = read_table((test::source_folder() / "data/ionosphere.csv").string());
   DesignOptions options;
   options.response = "Class";
   options.discretise = Discretise::mdlp;

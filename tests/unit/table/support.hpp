@@ -10,12 +10,12 @@
 #include "support/paths.hpp"
 #include "table/read_table.hpp"
 
-namespace magva::table::test {
+namespace magva::test {
 
-inline Table table_of(std::string_view text, const ReadOptions& options = {},
-                      const std::string& path = "data.csv") {
-  MemorySource bytes(text);
-  return read_table(bytes, path, options);
+inline table::Table table_of(std::string_view text, const table::ReadOptions& options = {},
+                             const std::string& path = "data.csv") {
+  table::MemorySource bytes(text);
+  return table::read_table(bytes, path, options);
 }
 
 /// The sentence of the error that `work` must throw.
@@ -33,8 +33,8 @@ std::string sentence(const std::function<void()>& work) {
 /// The folder of reference data next to the checkout, or nothing.
 inline std::filesystem::path shared_folder() {
   if (const char* named = std::getenv("MAGVA_SHARED")) return named;
-  const auto beside = magva::test::source_folder() / ".." / "shared";
+  const auto beside = source_folder() / ".." / "shared";
   return std::filesystem::exists(beside) ? beside : std::filesystem::path();
 }
 
-}  // namespace magva::table::test
+}  // namespace magva::test
