@@ -86,7 +86,7 @@ std::map<std::string, ColumnKind> late_kinds(const Table& own, const TableRanks&
 bool has_kinds(const Table& table, const std::map<std::string, ColumnKind>& kinds) {
   return std::all_of(table.columns.begin(), table.columns.end(), [&](const Column& column) {
     const auto wanted = kinds.find(column.name);
-    return wanted == kinds.end() || wanted->second == column.kind;
+    return wanted == kinds.end() || wanted->second == column.kind || !has_values(column);
   });
 }
 
