@@ -22,6 +22,34 @@ using table::TableRanks;
 using test::on_ranks;
 using test::TemporaryFolder;
 
+/// Options that differ from the defaults by what `change` does.
+template <class Change>
+table::DesignOptions columns(const std::string& response, const Change& change) {
+  table::DesignOptions options;
+  options.response = response;
+  change(options);
+  return options;
+}
+table::DesignOptions columns(const std::string& response) {
+  return columns(response, [](table::DesignOptions&) {});
+}
+template <class Change>
+RegressionOptions regression(const Change& change) {
+  RegressionOptions options;
+  change(options);
+  return options;
+}
+template <class Change>
+FormulaOptions by(const std::string& formula, const Change& change) {
+  FormulaOptions options;
+  options.formula = formula;
+  change(options);
+  return options;
+}
+FormulaOptions by(const std::string& formula) {
+  return by(formula, [](FormulaOptions&) {});
+}
+
 constexpr int kFiles = 4;
 
 /// Files of different lengths, one of them without a row that is complete; `twin` equals `a`, `flat` is
@@ -102,28 +130,31 @@ class SharedSources : public ::testing::Test {
 };
 
 TEST_F(SharedSources, ColumnsOfATable) {
-  expect_table({.response = "y", .weights = "w"});
-  expect_table({.response = "y", .standardise = true});
-  expect_table({.response = "y", .discretise = table::Discretise::mdlp});
-  expect_table({.response = "count"});
-  expect_table({.response = "time", .excluded = {"b"}}, {.single_precision = true});
-  expect_table({.response = "time"}, {.prior = PriorKind::horseshoe});
+  expect_table(columns("y", [](auto& o) { o.weights = "w"; }));
+  expect_table(columns("y", [](auto& o) { o.standardise = true; }));
+  expect_table(columns("y", [](auto& o) { o.discretise = table::Discretise::mdlp; }));
+  expect_table(columns("count"));
+  expect_table(columns("time", [](auto& o) { o.excluded = {"b"}; }),
+               regression([](auto& o) { o.single_precision = true; }));
+  expect_table(columns("time"), regression([](auto& o) { o.prior = PriorKind::horseshoe; }));
 }
 
 TEST_F(SharedSources, Formulas) {
-  expect_formula({.formula = "y ~ ."});
-  expect_formula({.formula = "y ~ scale(b)*site + poly(a, 3) + log(w)"});
-  expect_formula({.formula = "y ~ 0 + C(site, base=north) + factor(w) + s(b)"});
-  expect_formula({.formula = "time ~ a + b + offset(log(w))", .family = Distribution::gamma, .weights = "n"});
-  expect_formula({.formula = "Surv(time, status) ~ a + b"});
-  expect_formula({.formula = "count | trials(n) ~ b", .standardise = true});
-  expect_formula({.formula = "count ~ a:b + site", .family = Distribution::negative_binomial});
+  expect_formula(by("y ~ ."));
+  expect_formula(by("y ~ scale(b)*site + poly(a, 3) + log(w)"));
+  expect_formula(by("y ~ 0 + C(site, base=north) + factor(w) + s(b)"));
+  expect_formula(by("time ~ a + b + offset(log(w))", [](auto& o) {
+    o.family = Distribution::gamma;
+    o.weights = "n";
+  }));
+  expect_formula(by("Surv(time, status) ~ a + b"));
+  expect_formula(by("count | trials(n) ~ b", [](auto& o) { o.standardise = true; }));
+  expect_formula(by("count ~ a:b + site", [](auto& o) { o.family = Distribution::negative_binomial; }));
 }
 
 /// One file for all: each rank keeps its rows.
 TEST_F(SharedSources, OneFile) {
-  table::DesignOptions design;
-  design.response = "y";
+  const auto design = columns("y", [](auto& o) { o.missing = table::MissingPolicy::drop; });
   const std::string file = folder_.path() / "part-0.csv";
   const ModelSource one = make_table_source(table::read_table(file), design, {});
   on_ranks(3, [&](const TableRanks& ranks) {
@@ -133,17 +164,16 @@ TEST_F(SharedSources, OneFile) {
 
 /// Whole numbers that take one byte each in one process do so on ranks, if all of them are such.
 TEST_F(SharedSources, SmallIntegersBeyondTheCaches) {
-  const Index columns = 1'000;
-  const Index rows =
-      2 * (detail::cache_sizes().last / (columns * 2 * static_cast<Index>(sizeof(double))) + 8);
-  RowMatrix x = RowMatrix::Ones(rows, columns);
+  const Index width = 1'000;
+  const Index rows = 2 * (detail::cache_sizes().last / (width * 2 * static_cast<Index>(sizeof(double))) + 8);
+  RowMatrix x = RowMatrix::Ones(rows, width);
   on_ranks(2, [&](const TableRanks& ranks) {
     const Index half = rows / 2;
     const RowMatrix own = x.middleRows(ranks.rank() * half, half);
     const SharedDesign shared = share_design(own, ranks);
     EXPECT_TRUE(std::holds_alternative<DenseRows<std::int8_t>>(shared.design.storage()));
     RowMatrix other = own;
-    if (ranks.rank() == 1) other(half - 1, columns - 1) = .5;
+    if (ranks.rank() == 1) other(half - 1, width - 1) = .5;
     EXPECT_TRUE(
         std::holds_alternative<DenseRows<double>>(share_design(std::move(other), ranks).design.storage()));
   });
@@ -172,17 +202,20 @@ TEST_F(SharedSources, WhatOneRanksRowsDoNotAllowAllSay) {
       make_shared_formula_source(table::read_shared(files(), {}, ranks), options);
     };
   };
-  expect_said_by_all<DataError>("part-2.csv, line 2, column 'b'", table({.response = "y"}));
-  expect_said_by_all<DataError>("nothing", table({.response = "nothing"}));
-  expect_said_by_all<DataError>("part-0.csv, line", formula({.formula = "count ~ log(a)"}));
-  expect_said_by_all<UsageError>("one linear predictor", formula({.formula = "count ~ a + (1 | site)"}));
+  expect_said_by_all<DataError>("part-2.csv, line 2, column 'b'", table(columns("y")));
+  expect_said_by_all<DataError>("nothing", table(columns("nothing")));
+  expect_said_by_all<DataError>("part-0.csv, line", formula(by("count ~ log(a)")));
+  expect_said_by_all<UsageError>("one linear predictor", formula(by("count ~ a + (1 | site)")));
   expect_said_by_all<UsageError>("one linear predictor",
-                                 formula({.formula = "count ~ a", .family = Distribution::ordered}));
+                                 formula(by("count ~ a", [](auto& o) { o.family = Distribution::ordered; })));
   std::ofstream(folder_.path() / "part-3.csv", std::ios::app) << "maybe,3,1.5,1,1,1,1,1,2,east,-1\n";
-  expect_said_by_all<DataError>("part-3.csv, line 77", table({.response = "count", .columns = {"a"}},
-                                                             {.model = RegressionKind::poisson}));
-  expect_said_by_all<DataError>("part-3.csv, line 77, column 'w'",
-                                table({.response = "a", .weights = "w", .columns = {"time"}}));
+  expect_said_by_all<DataError>("part-3.csv, line 77",
+                                table(columns("count", [](auto& o) { o.columns = {"a"}; }),
+                                      regression([](auto& o) { o.model = RegressionKind::poisson; })));
+  expect_said_by_all<DataError>("part-3.csv, line 77, column 'w'", table(columns("a", [](auto& o) {
+                                  o.weights = "w";
+                                  o.columns = {"time"};
+                                })));
 }
 
 }  // namespace
