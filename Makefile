@@ -69,13 +69,13 @@ test-aarch64:
 	@cmake --build --preset aarch64 -j $(JOBS)
 	$(CTEST) --test-dir build-aarch64 -L unit -E '$(SLOW_TESTS)' --output-on-failure -j $(JOBS)
 
-# A Debian package that runs on any x86-64 machine: build-package/magva_*.deb
+# A Debian package that runs on any x86-64 machine, build-package/magva_*.deb, and one of the MPI plug-in, magva-mpi_*.deb
 package:
 	@scripts/setup build package
 	@cmake --preset package >/dev/null
 	@cmake --build --preset package -j $(JOBS)
 	@cd build-package && cpack
-	@ls -l build-package/magva_*.deb
+	@ls -l build-package/magva*_*.deb
 
 # The package in a bare Debian 12, and on an old processor.
 test-package: package

@@ -1,4 +1,4 @@
-# `make package`: a Debian package of the portable build.
+# `make package`: a Debian package of the portable build, and one of the MPI plug-in if that is built.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME magva)
 set(CPACK_PACKAGE_VENDOR magva)
@@ -19,4 +19,19 @@ set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libeigen3-dev, libfmt-dev, nlohmann-json3-dev
 # The loader's cache has to learn of the libraries.
 file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL magva)
+set(CPACK_DEBIAN_MAGVA_PACKAGE_NAME magva)
+set(CPACK_COMPONENT_MAGVA_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION}")
+set(CPACK_DEBIAN_MAGVA_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
+if(TARGET magva_mpi)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+  set(CPACK_COMPONENT_MPI_DESCRIPTION "The plug-in that the program loads when mpirun starts it as one of several ranks.")
+  set(CPACK_DEBIAN_MPI_PACKAGE_NAME magva-mpi)
+  # Of one build: program and plug-in speak the same language. mpirun itself is in openmpi-bin.
+  set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "magva (= ${PROJECT_VERSION}), openmpi-bin")
+  set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "")
+  set(CPACK_DEBIAN_MPI_PACKAGE_SUGGESTS "")
+  set(CPACK_DEBIAN_MPI_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
+endif()
 include(CPack)

@@ -28,8 +28,7 @@ void broadcast(Communicator& ranks, std::string& text) {
 
 std::string task_text(const Values& values) {
   nlohmann::json options = values.to_json();
-  for (const char* leaders_own : {"out", "resume", "config", "quiet", "save-design"})
-    options.erase(leaders_own);
+  for (const char* leaders_own : {"out", "resume", "config", "quiet"}) options.erase(leaders_own);
   return nlohmann::json{{"arguments", values.arguments}, {"options", std::move(options)}}.dump();
 }
 
@@ -130,7 +129,7 @@ Ranks::~Ranks() {
 ModelSource Ranks::make_share(const Values& values) {
   return share(values, [&] {
     const auto read = [&](const std::string& path, const table::ReadOptions& options) {
-      return table::read_shared(path, options, *communicator_);
+      return table::read_shared(path, options, table::TableRanks(*communicator_));
     };
     return commands::make_source(values, {communicator_->rank(), communicator_->size()}, read);
   });
@@ -146,12 +145,13 @@ ModelSource Ranks::share(const Values& values, const std::function<ModelSource()
     const auto whole = regression_of(source, "mpirun");
     own.emplace(share_of(*whole, communicator_->rank(), size));
     options.start = whole->start();
-    if (!is_design_in_parts(values)) options.whole = whole;  // of these a rank has its own rows alone
+    if (leads() && source.has_all_rows) options.whole = whole;
     options.threads = static_cast<int>(values.integer("threads"));
     if (values.text("device") != "cuda") return;
     check_batch(source, *whole);
     options.device = DeviceOptions{.device = local_rank()};
   });
+  if (!leads()) source = {};  // its own rows are what it needs from here on
   if (!ready && leads()) throw IoError("another rank could not read its rows: it has said why");
   source.model = ready ? distribute(*own, *communicator_, options) : nullptr;
   if (!source.model) return source;

@@ -6,6 +6,7 @@
 #include "commands/commands.hpp"
 #include "magva/error.hpp"
 #include "magva/formula_model.hpp"
+#include "source/shared_sources.hpp"
 #include "table/design_file.hpp"
 #include "table/part_files.hpp"
 #include "terminal/terminal.hpp"
@@ -198,15 +199,15 @@ source::ModelSource table_source(const Values& values, const ReadTable& read) {
 
 }  // namespace
 
-source::ModelSource make_source(const Values& values, const std::function<table::Table()>& read) {
+source::ModelSource make_source(const Values& values, const std::function<table::TableShare()>& read) {
   if (needs_formula(values)) {
     const source::FormulaOptions options = formula_options(values);
     options.validate();
     formula::parse(options.formula);
-    return source::make_formula_source(read(), options);
+    return source::make_shared_formula_source(read(), options);
   }
   const source::RegressionOptions options = regression_options(values);
-  return source::make_table_source(read(), design_options(values), options);
+  return source::make_shared_table_source(read(), design_options(values), options);
 }
 
 table::ReadOptions read_options(const Values& values) {
@@ -225,14 +226,17 @@ table::MissingPolicy missing_policy(const Values& values) {
   return values.text("missing") == "drop" ? table::MissingPolicy::drop : table::MissingPolicy::refuse;
 }
 
-bool is_design_in_parts(const Values& values) {
-  return !values.arguments.empty() && table::is_pattern(values.arguments[0]) &&
-         design_file::is_design_file(table::matching_files(values.arguments[0]).front());
+namespace {
+
+bool is_design_in_parts(const std::string& pattern) {
+  return table::is_pattern(pattern) && design_file::is_design_file(table::matching_files(pattern).front());
 }
+
+}  // namespace
 
 source::ModelSource make_source(const Values& values) {
   return make_source(values, {}, [](const std::string& path, const table::ReadOptions& options) {
-    return table::read_table(path, options);
+    return table::read_shared(path, options, {});
   });
 }
 
@@ -241,7 +245,7 @@ source::ModelSource make_source(const Values& values, const source::RowShare& sh
     throw UsageError("the data of the fit were in memory, not in a file: name a file with the same data");
   const std::string& file = values.arguments.at(0);
   if (source::is_stan_file(file)) return stan_source(values);
-  const bool encoded = design_file::is_design_file(file) || is_design_in_parts(values);
+  const bool encoded = design_file::is_design_file(file) || is_design_in_parts(file);
   return encoded ? design_file_source(values, share) : table_source(values, read);
 }
 

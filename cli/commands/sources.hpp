@@ -7,24 +7,25 @@
 #include "magva/fit_folder.hpp"
 #include "magva/model_source.hpp"
 #include "options/values.hpp"
+#include "table/shared_table.hpp"
 
 namespace magva::commands {
 
 table::ReadOptions read_options(const options::Values& values);
 table::MissingPolicy missing_policy(const options::Values& values);
 
-/// How the table in a file, or in several, is read.
-using ReadTable = std::function<table::Table(const std::string& path, const table::ReadOptions& options)>;
+/// How the table in a file, or in several, is read: whole, or a rank's share of it.
+using ReadTable =
+    std::function<table::TableShare(const std::string& path, const table::ReadOptions& options)>;
 
 /// Reads the model and data that the options of `magva fit` name; of design files in parts, only a share of
 /// the rows has to be in memory. Throws UsageError, DataError or IoError.
 source::ModelSource make_source(const options::Values& values);
 source::ModelSource make_source(const options::Values& values, const source::RowShare& share,
                                 const ReadTable& read);
-/// Whether they name design files in parts.
-bool is_design_in_parts(const options::Values& values);
 /// The same as make_source for a table, which is read once the options have been found valid.
-source::ModelSource make_source(const options::Values& values, const std::function<table::Table()>& read);
+source::ModelSource make_source(const options::Values& values,
+                                const std::function<table::TableShare()>& read);
 
 /// What `magva convert` does.
 source::ConvertOptions convert_options(const options::Values& values);

@@ -169,6 +169,7 @@ struct ModelSource {
   std::vector<PriorRecord> priors;
   std::shared_ptr<const ModelRows> rows;    ///< of the fit, for checks; null if there are too many, or none
   std::shared_ptr<const MixedModel> mixed;  ///< of a regression with groups; otherwise null
+  bool has_all_rows = true;                 ///< false: the model's rows are zeros but for a rank's share
 
   /// What is evaluated while fitting: the minibatch, if there is one.
   const Model& fitted_model() const { return minibatch ? static_cast<const Model&>(*minibatch) : *model; }

@@ -30,6 +30,7 @@ class Doubles {
  public:
   Index size() const { return size_; }
   double operator[](Index i) const { return data_.get()[i]; }
+  double* data() { return data_.get(); }
   std::span<const double> span() const { return {data_.get(), static_cast<std::size_t>(size_)}; }
   Eigen::Map<const Vector> vector() const { return {data_.get(), size_}; }
 
@@ -88,6 +89,13 @@ class LineMap {
   std::vector<std::pair<Index, std::int64_t>> jumps_;
 };
 
+/// In a table of several files: the line, of all their lines, from which on lines are those of this file.
+struct FileStart {
+  std::int64_t line = 1;  ///< of the whole table
+  std::string file;
+  std::int64_t in_file = 1;  ///< the same line in the file itself
+};
+
 /// Data as a reader leaves them: named columns of numbers or of text, and the line of the file that each row
 /// came from.
 struct Table {
@@ -97,11 +105,14 @@ struct Table {
   std::optional<SparseRowMatrix> features;
   Index rows = 0;
   LineMap lines;
-  std::int64_t end_line = 1;  ///< the line after the last
-  std::string sha256;         ///< of the file's bytes, if the reader was asked for it
+  std::vector<FileStart> files;  ///< of a table in several files: where the lines of each begin
+  std::string sha256;            ///< of the file's bytes, if the reader was asked for it
 
   const Column* find(std::string_view name) const;
   std::vector<std::string> names() const;
+  /// "data.csv, line 12" and "data.csv, line 12, column 'age'", with the name of the row's own file.
+  std::string place_of(Index row) const;
+  std::string place_of(Index row, std::string_view column) const;
 };
 
 enum class Format { automatic, csv, libsvm };

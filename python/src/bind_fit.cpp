@@ -41,7 +41,8 @@ ModelSource density_source(nb::object function, std::vector<std::string> names,
 ModelSource table_source(TableBuilder& builder, const std::string& options) {
   const nb::gil_scoped_release unlocked;
   const auto values = parse_options(options);
-  ModelSource source = commands::make_source(values, [&] { return std::move(builder.table); });
+  ModelSource source =
+      commands::make_source(values, [&] { return table::whole_share(std::move(builder.table)); });
   commands::place_on_device(source, values);
   return source;
 }
@@ -112,8 +113,9 @@ std::optional<Fit> run_on_ranks(TableBuilder& builder, const std::string& model,
   {
     const nb::gil_scoped_release unlocked;
     const auto values = parse_options(model);
-    source = ranks.share(
-        values, [&] { return commands::make_source(values, [&] { return std::move(builder.table); }); });
+    source = ranks.share(values, [&] {
+      return commands::make_source(values, [&] { return table::whole_share(std::move(builder.table)); });
+    });
   }
   if (!source.model) return std::nullopt;
   Fit fit = Fit::run(source, parse_options(options), std::move(init), {std::move(watch), every_view});

@@ -164,8 +164,7 @@ void Arithmetic::check_finite(std::span<const Index> rows, const double* values)
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!std::isfinite(values[i]))
       throw DataError(fmt::format("{}: {} is {}; change the formula, or leave the row out",
-                                  table::place(table_->source, table_->lines.line_of(rows[i])),
-                                  to_string(expression_), values[i]));
+                                  table_->place_of(rows[i]), to_string(expression_), values[i]));
 }
 
 void Arithmetic::evaluate(std::span<const Index> rows, double* out) const {
@@ -173,25 +172,40 @@ void Arithmetic::evaluate(std::span<const Index> rows, double* out) const {
   if (expression_.kind != NodeKind::name) check_finite(rows, out);
 }
 
-Node learn_scales(Node expression, const table::Table& table, std::span<const Index> rows) {
-  for (Node& child : expression.children) child = learn_scales(std::move(child), table, rows);
+namespace {
+
+/// Welford's recurrence.
+struct RunningMoments {
+  long double count = 0, mean = 0, squares = 0;
+
+  void add(double value) {
+    const long double before = value - mean;
+    mean += before / ++count;
+    squares += before * (value - mean);
+  }
+};
+
+}  // namespace
+
+Node learn_scales(Node expression, const table::Table& table, std::span<const Index> rows,
+                  const table::TableRanks& ranks) {
+  for (Node& child : expression.children) child = learn_scales(std::move(child), table, rows, ranks);
   if (!expression.is_call("scale")) return expression;
   const Node inner = expression.children[0];
   const Arithmetic values(inner, table);
   std::array<double, static_cast<std::size_t>(kBlockRows)> block;
-  long double count = 0, mean = 0, squares = 0;  // Welford's recurrence
-  for_each_block(rows, [&](std::span<const Index> some) {
-    values.evaluate(some, block.data());
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      const long double before = block[i] - mean;
-      mean += before / ++count;
-      squares += before * (block[i] - mean);
-    }
+  RunningMoments moments;
+  ranks.in_turn(moments, [&] {
+    for_each_block(rows, [&](std::span<const Index> some) {
+      values.evaluate(some, block.data());
+      for (std::size_t i = 0; i < some.size(); ++i) moments.add(block[i]);
+    });
   });
-  const auto sd = static_cast<double>(std::sqrt(squares / (count - 1)));
+  const auto sd = static_cast<double>(std::sqrt(moments.squares / (moments.count - 1)));
   if (!(sd > 0) || !std::isfinite(sd))
     throw DataError(fmt::format("{}: {} is constant and cannot be scaled", table.source, to_string(inner)));
-  Node learnt = binary("/", binary("-", inner, number_node(static_cast<double>(mean))), number_node(sd));
+  Node learnt =
+      binary("/", binary("-", inner, number_node(static_cast<double>(moments.mean))), number_node(sd));
   learnt.position = expression.position;
   return learnt;
 }

@@ -7,6 +7,7 @@
 
 #include "magva/formula.hpp"
 #include "magva/table.hpp"
+#include "table/table_ranks.hpp"
 
 namespace magva::formula {
 
@@ -40,9 +41,10 @@ class Arithmetic {
   std::vector<std::pair<std::string, const table::Column*>> columns_;
 };
 
-/// The expression with the means and standard deviations (divisor n - 1) that scale() takes from these rows
-/// written into it as numbers.
-Node learn_scales(Node expression, const table::Table& table, std::span<const Index> rows);
+/// The expression with the means and standard deviations (divisor n - 1) that scale() takes from these rows,
+/// and those of the other ranks, written into it as numbers.
+Node learn_scales(Node expression, const table::Table& table, std::span<const Index> rows,
+                  const table::TableRanks& ranks);
 
 Node number_node(double value);
 

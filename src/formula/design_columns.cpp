@@ -30,24 +30,42 @@ void for_each_design_block(const table::Table& table, std::span<const Index> row
 
 }  // namespace
 
-void leave_out_columns(const table::Table& table, std::span<const Index> rows, FormulaSpec& spec,
-                       std::vector<std::string>& notes) {
+namespace {
+
+/// What the rows so far say about the columns.
+struct SeenColumns {
+  std::vector<double> lowest, highest;
+  table::ColumnHashes hashes;
+
+  template <class Archive>
+  void transfer(Archive& archive) {
+    archive(lowest, highest, hashes);
+  }
+};
+
+}  // namespace
+
+void leave_out_columns(const table::Table& table, std::span<const Index> rows, const table::TableRanks& ranks,
+                       FormulaSpec& spec, std::vector<std::string>& notes) {
   const ColumnLayout layout(spec.variables, spec.fixed);
   const std::vector<std::string> names = all_names(spec.variables, spec.fixed);
   const auto p = static_cast<std::size_t>(layout.all);
   if (p == 0) return;
-  std::vector<double> lowest(p, std::numeric_limits<double>::infinity()), highest(p, -lowest.front());
-  table::ColumnHashes hashes;
-  for_each_design_block(table, rows, spec, [&](const RowMatrix& block) {
-    hashes.add(block);
-    for (std::size_t j = 0; j < p; ++j) {
-      lowest[j] = std::min(lowest[j], block.col(static_cast<Index>(j)).minCoeff());
-      highest[j] = std::max(highest[j], block.col(static_cast<Index>(j)).maxCoeff());
-    }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  SeenColumns seen{std::vector<double>(p, kInfinity), std::vector<double>(p, -kInfinity), {}};
+  ranks.in_turn(seen, [&] {
+    for_each_design_block(table, rows, spec, [&](const RowMatrix& block) {
+      seen.hashes.add(block);
+      for (std::size_t j = 0; j < p; ++j) {
+        seen.lowest[j] = std::min(seen.lowest[j], block.col(static_cast<Index>(j)).minCoeff());
+        seen.highest[j] = std::max(seen.highest[j], block.col(static_cast<Index>(j)).maxCoeff());
+      }
+    });
   });
+  const auto& lowest = seen.lowest;
   std::set<Index> left_out;
   for (std::size_t j = spec.fixed.intercept ? 1 : 0; j < p; ++j)
-    if (lowest[j] == highest[j] && (spec.fixed.intercept || lowest[j] == 0)) {
+    if (lowest[j] == seen.highest[j] && (spec.fixed.intercept || lowest[j] == 0)) {
       left_out.insert(static_cast<Index>(j));
       spec.dropped.push_back({names[j], lowest[j] == 0 ? "zero in every row" : "constant"});
     }
@@ -55,9 +73,9 @@ void leave_out_columns(const table::Table& table, std::span<const Index> rows, F
     bool all = true;
     for_each_design_block(table, rows, spec,
                           [&](const RowMatrix& block) { all = all && block.col(a) == block.col(b); });
-    return all;
+    return ranks.all(all);
   };
-  for (const table::Duplicate& duplicate : hashes.duplicates(equal))
+  for (const table::Duplicate& duplicate : seen.hashes.duplicates(equal))
     if (left_out.insert(duplicate.column).second)
       spec.dropped.push_back(
           {names[static_cast<std::size_t>(duplicate.column)],
@@ -68,18 +86,33 @@ void leave_out_columns(const table::Table& table, std::span<const Index> rows, F
         fmt::format("the column '{}' of the design was left out: {}", column.name, column.reason));
 }
 
-void centre_design(const LearnOptions& options, LearntFormula& learnt) {
+namespace {
+
+/// Row after row, so that the sums of several ranks are those of one.
+ColumnMoments moments_of(const RowMatrix& own, const table::TableRanks& ranks) {
+  const auto n = static_cast<double>(ranks.row_starts(own.rows()).back());
+  Vector sums = Vector::Zero(own.cols());
+  ranks.in_turn(sums, [&] {
+    for (Index i = 0; i < own.rows(); ++i) sums += own.row(i).transpose();
+  });
+  ColumnMoments moments{sums / n, Vector::Zero(own.cols())};
+  ranks.in_turn(moments.sd, [&] {
+    for (Index i = 0; i < own.rows(); ++i)
+      moments.sd.array() += (own.row(i).transpose() - moments.mean).array().square();
+  });
+  moments.sd = (moments.sd / std::max(1.0, n - 1)).cwiseSqrt();
+  return moments;
+}
+
+}  // namespace
+
+void centre_design(const LearnOptions& options, const table::TableRanks& ranks, LearntFormula& learnt) {
   RowMatrix& x = learnt.rows.x;
   FormulaSpec& spec = learnt.spec;
-  const auto n = static_cast<double>(x.rows());
   const auto fixed = static_cast<Index>(spec.names().size());
   const Index first = spec.fixed.intercept ? 1 : 0;
-  ColumnMoments& moments = learnt.moments;
-  moments.mean = x.colwise().mean();
-  moments.sd = Vector::Zero(x.cols());
-  for (Index i = 0; i < x.rows(); ++i)
-    moments.sd.array() += (x.row(i).transpose() - moments.mean).array().square();
-  moments.sd = (moments.sd / std::max(1.0, n - 1)).cwiseSqrt();
+  const ColumnMoments moments = moments_of(x, ranks);
+  learnt.moments = moments;
   spec.centre = Vector::Zero(x.cols());
   spec.scale = Vector::Ones(x.cols());
   if (options.centre && first == 1) spec.centre.segment(1, fixed - 1) = moments.mean.segment(1, fixed - 1);

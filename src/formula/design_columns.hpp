@@ -6,15 +6,17 @@
 #include <vector>
 
 #include "magva/formula_design.hpp"
+#include "table/table_ranks.hpp"
 
 namespace magva::formula {
 
-/// Leaves constant columns out, which the intercept stands for, and duplicates, with notes.
-void leave_out_columns(const table::Table& table, std::span<const Index> rows, FormulaSpec& spec,
-                       std::vector<std::string>& notes);
+/// Leaves out columns that are constant in the rows of all ranks, which the intercept stands for, and
+/// duplicates, with notes.
+void leave_out_columns(const table::Table& table, std::span<const Index> rows, const table::TableRanks& ranks,
+                       FormulaSpec& spec, std::vector<std::string>& notes);
 
-/// Moments of the columns, by which they are then centred and scaled. Without an intercept nothing is
-/// centred: that would change the model. Smooth terms have mean 0 already.
-void centre_design(const LearnOptions& options, LearntFormula& learnt);
+/// Moments of the columns over all ranks, by which this rank's rows are then centred and scaled. Without an
+/// intercept nothing is centred: that would change the model. Smooth terms have mean 0 already.
+void centre_design(const LearnOptions& options, const table::TableRanks& ranks, LearntFormula& learnt);
 
 }  // namespace magva::formula

@@ -8,6 +8,7 @@
 
 #include "formula/design_columns.hpp"
 #include "formula/encode.hpp"
+#include "formula/learn.hpp"
 #include "formula/response.hpp"
 #include "magva/priors.hpp"
 #include "table/encode_rows.hpp"
@@ -36,8 +37,8 @@ bool is_factor_call(const Node& node) {
 
 class Learner {
  public:
-  Learner(const Table& table, const LearnOptions& options)
-      : table_(table), options_(options), formula_(parse(options.formula)) {}
+  Learner(const Table& table, const LearnOptions& options, const table::TableRanks& ranks)
+      : table_(table), options_(options), ranks_(ranks), formula_(parse(options.formula)) {}
 
   LearntFormula learn() {
     if (table_.features)
@@ -51,13 +52,16 @@ class Learner {
         expanded_.groups.empty())
       fail(formula_.predictors, "the formula has no predictors and no intercept");
     check_columns();
+    if (!ranks_.alone() && !expanded_.groups.empty())
+      throw UsageError(
+          "mpirun is for regressions with one linear predictor: fit a formula with groups without it");
     choose_rows();
     learn_fixed();
     for (const Node& offset : expanded_.offsets) spec().offsets.push_back(arithmetic(offset));
     for (const Node& smooth : expanded_.smooths) learn_smooth(smooth);
     for (const GroupSyntax& group : expanded_.groups) learn_group(group);
-    learn_response(spec().response, table_, rows(), options_.positive_class, notes());
-    leave_out_columns(table_, rows(), spec(), notes());
+    learn_response(spec().response, table_, rows(), ranks_, options_.positive_class, notes());
+    leave_out_columns(table_, rows(), ranks_, spec(), notes());
     check_names_differ();
     encode_all();
     return std::move(out_);
@@ -135,15 +139,16 @@ class Learner {
     }
     if (!options_.weights.empty() && !contains(names, options_.weights)) names.push_back(options_.weights);
     table::MissingCells cells;
-    rows() = cells.add(table_, find_columns(table_, names));
+    ranks_.in_turn(cells, [&] { rows() = cells.add(table_, find_columns(table_, names)); });
     cells.finalize(table_.source, options_.missing, notes());
+    rows_of_all_ = static_cast<std::size_t>(cells.complete());
   }
 
   Node arithmetic(const Node& node) {
     check_arithmetic(node, formula_.text);
     Node clean = node;
     clean.label.clear();
-    return learn_scales(std::move(clean), table_, rows());
+    return learn_scales(std::move(clean), table_, rows(), ranks_);
   }
 
   std::size_t variable_number(const Node& node) {
@@ -179,7 +184,7 @@ class Learner {
     }
     if (unnamed == 0) fail(node, "poly() needs a column, as in poly(x, 2)");
     check_distinct(node, polynomial);
-    learn_polynomial(polynomial, table_, rows());
+    learn_polynomial(polynomial, table_, rows(), ranks_);
     return {to_string(node), std::move(polynomial)};
   }
 
@@ -187,11 +192,12 @@ class Learner {
     const Arithmetic values(polynomial.expression, table_);
     std::array<double, static_cast<std::size_t>(kBlockRows)> block;
     std::set<double> seen;
-    for_each_block(out_.rows.rows, [&](std::span<const Index> some) {
+    const auto add_block = [&](std::span<const Index> some) {
       if (static_cast<Index>(seen.size()) > polynomial.degree) return;
       values.evaluate(some, block.data());
       seen.insert(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(some.size()));
-    });
+    };
+    ranks_.in_turn(seen, [&] { for_each_block(out_.rows.rows, add_block); });
     if (static_cast<Index>(seen.size()) <= polynomial.degree)
       fail(node,
            fmt::format("a polynomial of degree {} needs more than {} different values, but there are {}",
@@ -212,9 +218,7 @@ class Learner {
     FactorVariable factor;
     factor.column = argument.name;
     factor.text = column.kind == ColumnKind::text;
-    const Grouping grouping = group_rows({&column}, rows());
-    for (const std::int32_t level : level_order({&column}, grouping.representatives))
-      factor.levels.push_back(column.text(grouping.representatives[static_cast<std::size_t>(level)]));
+    factor.levels = levels_of(column, rows(), ranks_);
     if (factor.levels.size() < 2)
       fail(node, fmt::format("'{}' has a single level, {}, in all rows that are used: leave it out",
                              argument.name, excerpt(factor.levels.front())));
@@ -222,10 +226,10 @@ class Learner {
       fail(node, fmt::format(
                      "'{}' has {} levels, too many for a coefficient each; use it as a group, as in (1 | {})",
                      argument.name, factor.levels.size(), quoted_name(argument.name)));
-    if (factor.levels.size() == rows().size() && rows().size() >= kFewestRowsOfKeys)
+    if (factor.levels.size() == rows_of_all_ && rows_of_all_ >= kFewestRowsOfKeys)
       fail(node,
            fmt::format("'{}' has another level in each of the {} rows, like a name or a key: leave it out",
-                       argument.name, rows().size()));
+                       argument.name, rows_of_all_));
     for (std::size_t i = 1; node.kind == NodeKind::call && i < node.children.size(); ++i)
       factor.base = base_level(node, node.children[i], factor.levels);
     notes().push_back(fmt::format("factor '{}': {} levels, base {}", argument.name, factor.levels.size(),
@@ -290,11 +294,13 @@ class Learner {
     const Arithmetic values(smooth.expression, table_);
     Vector x(static_cast<Index>(rows().size()));
     Index at = 0;
-    for_each_block(rows(), [&](std::span<const Index> some) {
-      values.evaluate(some, x.data() + at);
-      at += static_cast<Index>(some.size());
+    ranks_.together([&] {
+      for_each_block(rows(), [&](std::span<const Index> some) {
+        values.evaluate(some, x.data() + at);
+        at += static_cast<Index>(some.size());
+      });
     });
-    const SmoothBasis basis = smooth_basis(node, x, smooth.functions);
+    const SmoothBasis basis = smooth_basis(node, ranks_.gather(std::move(x)), smooth.functions);
     smooth.functions = basis.basis().functions();
     smooth.lower = basis.basis().lower();
     smooth.upper = basis.basis().upper();
@@ -373,18 +379,23 @@ class Learner {
 
   void encode_all() {
     EncodedFormula& encoded = out_.rows;
-    encoded.x = encode_design(spec(), table_, rows());
-    centre_design(options_, out_);
-    encoded.offset = encode_offset(spec(), table_, rows());
-    encoded.groups = encode_groups(spec(), table_, rows());
-    encode_response(spec().response, table_, rows(), encoded);
-    if (options_.weights.empty()) return;
-    encoded.weights = table::weight_values(table_, *table_.find(options_.weights), rows());
-    table::check_weights_not_all_zero(table_.source, options_.weights, encoded.weights.maxCoeff());
+    ranks_.together([&] { encoded.x = encode_design(spec(), table_, rows()); });
+    centre_design(options_, ranks_, out_);
+    ranks_.together([&] {
+      encoded.offset = encode_offset(spec(), table_, rows());
+      encoded.groups = encode_groups(spec(), table_, rows());
+      encode_response(spec().response, table_, rows(), encoded);
+      if (!options_.weights.empty())
+        encoded.weights = table::weight_values(table_, *table_.find(options_.weights), rows());
+    });
+    if (!options_.weights.empty() && ranks_.all(rows().empty() || encoded.weights.maxCoeff() == 0))
+      table::check_weights_not_all_zero(table_.source, options_.weights, 0);
   }
 
   const Table& table_;
   const LearnOptions& options_;
+  const table::TableRanks& ranks_;
+  std::size_t rows_of_all_ = 0;  ///< that are used
   Formula formula_;
   ExpandedFormula expanded_;
   LearntFormula out_;
@@ -392,7 +403,7 @@ class Learner {
 
 }  // namespace
 
-TypeChoice choose_type(const Formula& formula, const Table& table) {
+TypeChoice choose_type(const Formula& formula, const Table& table, const table::TableRanks& ranks) {
   const FormulaResponse response = response_syntax(formula);
   if (response.form == ResponseForm::survival)
     return {ResponseType::number, response.form, fmt::format("{} is a survival time", response.name)};
@@ -402,7 +413,7 @@ TypeChoice choose_type(const Formula& formula, const Table& table) {
   if (column == nullptr)
     return {ResponseType::number, response.form, fmt::format("{} holds numbers", response.name)};
   table::ResponseSummary seen;
-  seen.add(*column);
+  ranks.in_turn(seen, [&] { seen.add(*column); });
   if (column->kind == ColumnKind::text)
     return {seen.distinct().size() > 2 ? ResponseType::classes : ResponseType::two_classes, response.form,
             fmt::format("'{}' holds text", column->name)};
@@ -413,8 +424,16 @@ TypeChoice choose_type(const Formula& formula, const Table& table) {
   return {ResponseType::number, response.form, fmt::format("'{}' holds numbers", column->name)};
 }
 
+TypeChoice choose_type(const Formula& formula, const Table& table) {
+  return choose_type(formula, table, table::TableRanks());
+}
+
+LearntFormula learn(const Table& table, const LearnOptions& options, const table::TableRanks& ranks) {
+  return Learner(table, options, ranks).learn();
+}
+
 LearntFormula learn(const Table& table, const LearnOptions& options) {
-  return Learner(table, options).learn();
+  return learn(table, options, table::TableRanks());
 }
 
 }  // namespace magva::formula

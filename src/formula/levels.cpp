@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <unordered_set>
+
+#include "table/message.hpp"
 
 namespace magva::formula {
 
@@ -65,6 +69,22 @@ std::vector<std::int32_t> level_order(const std::vector<const table::Column*>& c
   };
   std::sort(order.begin(), order.end(), before);
   return order;
+}
+
+std::vector<std::string> levels_of(const table::Column& column, std::span<const Index> rows,
+                                   const table::TableRanks& ranks) {
+  std::set<double> values;
+  ranks.in_turn(values, [&] {
+    std::unordered_set<double> own;
+    for (const Index row : rows) own.insert(column.values[row] + 0.0);
+    values.insert(own.begin(), own.end());
+  });
+  const bool text = column.kind == table::ColumnKind::text;
+  std::vector<std::string> levels;
+  for (const double value : values)
+    levels.push_back(text ? column.levels[static_cast<std::size_t>(value)] : table::number_text(value));
+  if (text) std::sort(levels.begin(), levels.end());
+  return levels;
 }
 
 LevelCoder::LevelCoder(const std::vector<std::string>& levels, const table::Column& column)

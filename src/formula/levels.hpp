@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "magva/table.hpp"
+#include "table/table_ranks.hpp"
 
 namespace magva::formula {
 
@@ -24,6 +25,10 @@ std::string level_name(const std::vector<const table::Column*>& columns, Index r
 /// The order of the groups: a single column of numbers by number, everything else by text.
 std::vector<std::int32_t> level_order(const std::vector<const table::Column*>& columns,
                                       const std::vector<Index>& representatives);
+
+/// The levels of a column in these rows, and those of the other ranks: numbers by number, texts sorted.
+std::vector<std::string> levels_of(const table::Column& column, std::span<const Index> rows,
+                                   const table::TableRanks& ranks);
 
 /// Finds the number of a cell's level among known ones.
 class LevelCoder {

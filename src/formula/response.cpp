@@ -56,10 +56,8 @@ void require_each(const Vector& values, const Table& table, std::span<const Inde
                   const Node& expression, const char* rule, Allowed&& allowed) {
   for (Index i = 0; i < values.size(); ++i)
     if (!allowed(values(i)))
-      throw DataError(
-          fmt::format("{}: {} is {}, but {}",
-                      table::place(table.source, table.lines.line_of(rows[static_cast<std::size_t>(i)])),
-                      to_string(expression), table::number_text(values(i)), rule));
+      throw DataError(fmt::format("{}: {} is {}, but {}", table.place_of(rows[static_cast<std::size_t>(i)]),
+                                  to_string(expression), table::number_text(values(i)), rule));
 }
 
 bool is_count(double value) { return value >= 0 && value == std::floor(value); }
@@ -72,23 +70,28 @@ std::string class_text(const Column* column, double value, Index row) {
 
 /// Distinct texts of the response with their counts, numbers by number and texts in sorted order.
 std::vector<std::pair<std::string, Index>> count_classes(const FormulaResponse& response, const Table& table,
-                                                         std::span<const Index> rows) {
+                                                         std::span<const Index> rows,
+                                                         const table::TableRanks& ranks) {
   const Column* column = plain_column(response, table);
   std::vector<std::pair<std::string, Index>> out;
   if (column != nullptr && column->kind == ColumnKind::text) {
     std::map<std::string, Index> counts;
-    for (const Index row : rows) ++counts[column->text(row)];
+    ranks.in_turn(counts, [&] {
+      for (const Index row : rows) ++counts[column->text(row)];
+    });
     out.assign(counts.begin(), counts.end());
     return out;
   }
   std::map<double, Index> counts;
-  for (const double value : values_of(response.first, table, rows)) {
-    ++counts[value + 0.0];
-    if (counts.size() > 1000)
-      throw DataError(
-          fmt::format("{}: the response {} has more than 1000 different values, too many for classes",
-                      table.source, response.name));
-  }
+  ranks.in_turn(counts, [&] {
+    for (const double value : values_of(response.first, table, rows)) {
+      ++counts[value + 0.0];
+      if (counts.size() > 1000)
+        throw DataError(
+            fmt::format("{}: the response {} has more than 1000 different values, too many for classes",
+                        table.source, response.name));
+    }
+  });
   for (const auto& [value, count] : counts) out.emplace_back(table::number_text(value), count);
   return out;
 }
@@ -114,8 +117,9 @@ void learn_two_classes(FormulaResponse& response, std::vector<std::pair<std::str
 }
 
 void learn_classes(FormulaResponse& response, const Table& table, std::span<const Index> rows,
-                   const std::string& positive, std::vector<std::string>& notes) {
-  auto classes = count_classes(response, table, rows);
+                   const table::TableRanks& ranks, const std::string& positive,
+                   std::vector<std::string>& notes) {
+  auto classes = count_classes(response, table, rows, ranks);
   if (response.type == ResponseType::two_classes) {
     learn_two_classes(response, std::move(classes), table, positive, notes);
     return;
@@ -137,11 +141,11 @@ void learn_classes(FormulaResponse& response, const Table& table, std::span<cons
 
 /// 0 and 1, or 1 and 2 as in R's own data, or FALSE and TRUE: the larger one is an event.
 void learn_status(FormulaResponse& response, const Table& table, std::span<const Index> rows,
-                  std::vector<std::string>& notes) {
+                  const table::TableRanks& ranks, std::vector<std::string>& notes) {
   FormulaResponse status;
   status.first = response.second;
   status.name = to_string(response.second);
-  const auto seen = count_classes(status, table, rows);
+  const auto seen = count_classes(status, table, rows, ranks);
   std::set<std::string> names;
   for (const auto& [name, count] : seen) names.insert(name);
   static const std::array<std::pair<const char*, const char*>, 5> kCodings = {
@@ -179,9 +183,8 @@ Vector class_numbers(const std::vector<std::string>& classes, const Node& expres
     const std::string name = class_text(column, values(i), row);
     const auto found = std::find(classes.begin(), classes.end(), name);
     if (found == classes.end())
-      throw DataError(fmt::format("{}: {} is not among the classes of the fit ({})",
-                                  table::place(table.source, table.lines.line_of(row)), excerpt(name),
-                                  table::name_list(classes)));
+      throw DataError(fmt::format("{}: {} is not among the classes of the fit ({})", table.place_of(row),
+                                  excerpt(name), table::name_list(classes)));
     values(i) = static_cast<double>(found - classes.begin());
   }
   return values;
@@ -191,10 +194,9 @@ void check_trials(const EncodedFormula& out, const Table& table, std::span<const
                   const FormulaResponse& response) {
   for (Index i = 0; i < out.response.size(); ++i)
     if (out.response(i) > out.trials(i))
-      throw DataError(
-          fmt::format("{}: {} has {} successes in {} trials",
-                      table::place(table.source, table.lines.line_of(rows[static_cast<std::size_t>(i)])),
-                      response.name, out.response(i), out.trials(i)));
+      throw DataError(fmt::format("{}: {} has {} successes in {} trials",
+                                  table.place_of(rows[static_cast<std::size_t>(i)]), response.name,
+                                  out.response(i), out.trials(i)));
 }
 
 void encode_counts(const FormulaResponse& response, const Table& table, std::span<const Index> rows,
@@ -244,16 +246,17 @@ FormulaResponse response_syntax(const Formula& formula) {
 }
 
 void learn_response(FormulaResponse& response, const Table& table, std::span<const Index> rows,
-                    const std::string& positive_class, std::vector<std::string>& notes) {
+                    const table::TableRanks& ranks, const std::string& positive_class,
+                    std::vector<std::string>& notes) {
   const bool classes = response.type == ResponseType::two_classes || response.type == ResponseType::classes;
   if (!positive_class.empty() && response.type != ResponseType::two_classes)
     throw UsageError("positive class: only a response with two classes has one");
   const Column* column = plain_column(response, table);
   response.text = column != nullptr && column->kind == ColumnKind::text;
   if (response.form == ResponseForm::survival) {
-    learn_status(response, table, rows, notes);
+    learn_status(response, table, rows, ranks, notes);
   } else if (response.form == ResponseForm::values && classes) {
-    learn_classes(response, table, rows, positive_class, notes);
+    learn_classes(response, table, rows, ranks, positive_class, notes);
   } else if (response.text) {
     throw DataError(fmt::format("{}: the response {} must hold numbers, but holds text such as {}",
                                 table.source, response.name, excerpt(column->levels.front())));

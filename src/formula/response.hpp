@@ -5,16 +5,18 @@
 #include <vector>
 
 #include "magva/formula_design.hpp"
+#include "table/table_ranks.hpp"
 
 namespace magva::formula {
 
 /// The form of a response, without having looked at data. Throws FormulaError.
 FormulaResponse response_syntax(const Formula& formula);
 
-/// Checks the rows of a fit, and learns classes and the coding of a status; says in notes what stands for
-/// what.
+/// Checks the rows of a fit, on all ranks, and learns classes and the coding of a status; says in notes what
+/// stands for what.
 void learn_response(FormulaResponse& response, const table::Table& table, std::span<const Index> rows,
-                    const std::string& positive_class, std::vector<std::string>& notes);
+                    const table::TableRanks& ranks, const std::string& positive_class,
+                    std::vector<std::string>& notes);
 
 /// Response, trials and status of some rows. Throws DataError for a row that the form or type does not allow.
 void encode_response(const FormulaResponse& response, const table::Table& table, std::span<const Index> rows,

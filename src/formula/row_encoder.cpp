@@ -102,7 +102,7 @@ void RowEncoder::load_factor(Loaded& loaded, std::span<const Index> rows) const 
     const auto& levels = std::get<FactorVariable>(loaded.variable->encoding).levels;
     throw DataError(
         fmt::format("{}: {} is not among the {} levels that the column has in the data of the fit ({})",
-                    table::place(table_->source, table_->lines.line_of(rows[i]), loaded.column->name),
+                    table_->place_of(rows[i], loaded.column->name),
                     table::excerpt(loaded.column->text(rows[i])), levels.size(), table::name_list(levels)));
   }
 }
@@ -178,17 +178,19 @@ void fill_polynomial(const PolynomialVariable& polynomial, Index count, RowMatri
   }
 }
 
-void learn_polynomial(PolynomialVariable& polynomial, const table::Table& table,
-                      std::span<const Index> rows) {
+void learn_polynomial(PolynomialVariable& polynomial, const table::Table& table, std::span<const Index> rows,
+                      const table::TableRanks& ranks) {
   if (polynomial.raw) return;
   const Arithmetic values(polynomial.expression, table);
   std::array<double, static_cast<std::size_t>(kBlockRows)> block;
-  polynomial.norm2 = {1, static_cast<double>(rows.size())};
+  polynomial.norm2 = {1, static_cast<double>(ranks.row_starts(static_cast<Index>(rows.size())).back())};
   // Stieltjes' procedure: alpha_k = sum x P_k^2 / sum P_k^2, a pass over the rows for each degree and the
   // norm.
   for (Index k = 0; k <= polynomial.degree; ++k) {
-    long double weighted = 0, squares = 0;
-    for_each_block(rows, [&](std::span<const Index> some) {
+    struct {
+      long double weighted = 0, squares = 0;
+    } sums;
+    const auto add_block = [&](std::span<const Index> some) {
       values.evaluate(some, block.data());
       for (std::size_t i = 0; i < some.size(); ++i) {
         double before = 0, current = 1;
@@ -198,12 +200,13 @@ void learn_polynomial(PolynomialVariable& polynomial, const table::Table& table,
           before = current;
           current = next;
         }
-        squares += static_cast<long double>(current) * current;
-        weighted += static_cast<long double>(block[i]) * current * current;
+        sums.squares += static_cast<long double>(current) * current;
+        sums.weighted += static_cast<long double>(block[i]) * current * current;
       }
-    });
-    if (k > 0) polynomial.norm2.push_back(static_cast<double>(squares));
-    if (k < polynomial.degree) polynomial.alpha.push_back(static_cast<double>(weighted / squares));
+    };
+    ranks.in_turn(sums, [&] { for_each_block(rows, add_block); });
+    if (k > 0) polynomial.norm2.push_back(static_cast<double>(sums.squares));
+    if (k < polynomial.degree) polynomial.alpha.push_back(static_cast<double>(sums.weighted / sums.squares));
   }
 }
 

@@ -60,7 +60,8 @@ class RowEncoder {
 
 /// The values of a polynomial's columns, one row each, at the values in the first row.
 void fill_polynomial(const PolynomialVariable& polynomial, Index count, RowMatrix& values);
-/// Learns the recurrence of orthogonal polynomials from the values of the rows of a fit.
-void learn_polynomial(PolynomialVariable& polynomial, const table::Table& table, std::span<const Index> rows);
+/// Learns the recurrence of orthogonal polynomials from the values of the rows of a fit, on all ranks.
+void learn_polynomial(PolynomialVariable& polynomial, const table::Table& table, std::span<const Index> rows,
+                      const table::TableRanks& ranks);
 
 }  // namespace magva::formula

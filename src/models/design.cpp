@@ -9,6 +9,7 @@
 #include "core/caches.hpp"
 #include "core/huge_pages.hpp"
 #include "magva/error.hpp"
+#include "models/small_integers.hpp"
 
 namespace magva {
 
@@ -68,19 +69,6 @@ namespace {
 
 using ByteMatrix = Eigen::Matrix<std::int8_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-/// Whether these are whole numbers from -128 to 127, which go to `to`.
-template <class Scalar>
-bool convert_row(const Scalar* from, Index count, std::int8_t* to) {
-  bool exact = true;
-  for (Index j = 0; j < count; ++j) {
-    // Conversions of what does not fit are undefined.
-    const bool fits = from[j] >= -128 && from[j] <= 127;
-    to[j] = static_cast<std::int8_t>(fits ? from[j] : 0);
-    exact &= fits && static_cast<Scalar>(to[j]) == from[j];
-  }
-  return exact;
-}
-
 Design own_bytes(ByteMatrix matrix, bool single) {
   const auto kept = std::make_shared<const ByteMatrix>(std::move(matrix));
   if (kept->size() > detail::cache_sizes().last)
@@ -95,10 +83,11 @@ std::optional<Design> in_bytes(const DenseRows<Scalar>& x) {
   if (x.rows * x.cols * static_cast<Index>(sizeof(Scalar)) <= detail::cache_sizes().last) return std::nullopt;
   // Most others show it in their first row: memory is taken after that.
   std::vector<std::int8_t> first(static_cast<std::size_t>(x.cols));
-  if (!convert_row(x.data, x.cols, first.data())) return std::nullopt;
+  if (!detail::to_small_integers(x.data, x.cols, first.data())) return std::nullopt;
   ByteMatrix bytes(x.rows, x.cols);
   for (Index i = 0; i < x.rows; ++i)
-    if (!convert_row(x.data + i * x.stride, x.cols, bytes.data() + i * x.cols)) return std::nullopt;
+    if (!detail::to_small_integers(x.data + i * x.stride, x.cols, bytes.data() + i * x.cols))
+      return std::nullopt;
   return own_bytes(std::move(bytes), x.single);
 }
 std::optional<Design> in_bytes(const DenseRows<std::int8_t>&) { return std::nullopt; }

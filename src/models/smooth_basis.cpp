@@ -39,13 +39,36 @@ Matrix wiggly_transform(const BSplineBasis& basis) {
   return transform;
 }
 
+/// Of the B-splines, some rows at a time: they take more memory than x.
+Vector column_means(const BSplineBasis& basis, ConstVectorRef x) {
+  constexpr Index kRows = 4096;
+  Vector sums = Vector::Zero(basis.functions());
+  for (Index begin = 0; begin < x.size(); begin += kRows)
+    sums += basis(x.segment(begin, std::min(kRows, x.size() - begin))).colwise().sum().transpose();
+  return sums / static_cast<double>(x.size());
+}
+
+/// Row by row, so that the bits of a row do not depend on the rows that it is evaluated with.
+RowMatrix times(const RowMatrix& splines, const Matrix& transform) {
+  const RowMatrix right = transform;
+  const Index columns = right.cols();
+  RowMatrix out = RowMatrix::Zero(splines.rows(), columns);
+  for (Index i = 0; i < splines.rows(); ++i)
+    for (Index k = 0; k < splines.cols(); ++k) {
+      const double factor = splines(i, k);
+      const double* from = right.data() + k * columns;
+      double* to = out.data() + i * columns;
+      for (Index j = 0; j < columns; ++j) to[j] += factor * from[j];
+    }
+  return out;
+}
+
 }  // namespace
 
 SmoothBasis::SmoothBasis(ConstVectorRef x, Index functions)
-    : basis_(basis_over(x, functions)), transform_(wiggly_transform(basis_)) {
-  const Matrix columns = basis_(x) * transform_;
-  means_ = columns.colwise().mean();
-}
+    : basis_(basis_over(x, functions)),
+      transform_(wiggly_transform(basis_)),
+      means_(transform_.transpose() * column_means(basis_, x)) {}
 
 SmoothBasis::SmoothBasis(BSplineBasis basis, Matrix transform, Vector means)
     : basis_(std::move(basis)), transform_(std::move(transform)), means_(std::move(means)) {}
@@ -54,7 +77,7 @@ RowMatrix SmoothBasis::operator()(ConstVectorRef x) const {
   const double lower = basis_.lower();
   const double upper = basis_.upper();
   const Vector inside = x.cwiseMax(lower).cwiseMin(upper);
-  RowMatrix columns = basis_(inside) * transform_;
+  RowMatrix columns = times(basis_(inside), transform_);
   // Slopes at the ends, by a difference that cubic pieces make exact to the second order.
   const double h = 1e-5 * (upper - lower);
   Vector ends(4);

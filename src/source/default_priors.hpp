@@ -26,6 +26,11 @@ class MomentSums {
   void add(const Design& part);
   DesignMoments finish() const;
 
+  template <class Archive>
+  void transfer(Archive& archive) {
+    archive(rows_, pivot_, sums_, squares_);
+  }
+
  private:
   Index rows_ = 0;
   Vector pivot_, sums_, squares_;

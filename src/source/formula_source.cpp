@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "formula/learn.hpp"
 #include "magva/class_regression.hpp"
 #include "magva/error.hpp"
 #include "magva/family_regression.hpp"
@@ -15,6 +16,8 @@
 #include "source/formula_reporter.hpp"
 #include "source/prior_statements.hpp"
 #include "source/regression_source.hpp"
+#include "source/shared_rows.hpp"
+#include "source/shared_sources.hpp"
 #include "table/message.hpp"
 
 namespace magva::source {
@@ -234,6 +237,11 @@ Design design_of(RowMatrix x, bool single_precision) {
   return Design::own(SingleRowMatrix(x.cast<float>()));
 }
 
+SharedDesign shared_formula_design(RowMatrix own, bool single_precision, const table::TableRanks& ranks) {
+  if (!single_precision) return share_design(std::move(own), ranks);
+  return share_design(SingleRowMatrix(own.cast<float>()), ranks);
+}
+
 /// The rows, for checks; their design is shared with the model's.
 std::shared_ptr<const ModelRows> kept_rows(const Design& design, const EncodedFormula& rows) {
   if (design.rows() > kMostRowsChecked) return nullptr;
@@ -316,11 +324,14 @@ void add_group_model(ModelSource& source, std::shared_ptr<const FormulaModel> mo
   source.start = source.model->start();
 }
 
+/// `rows` are of all ranks, but for their design, which is this one's.
 void add_plain_model(ModelSource& source, std::shared_ptr<const FormulaModel> model, EncodedFormula rows,
-                     const FormulaOptions& options) {
-  const Design design = design_of(std::move(rows.x), options.single_precision);
-  source.rows = kept_rows(design, rows);
-  RegressionData data{design, std::move(rows.response), std::move(rows.weights), coefficient_names(*model)};
+                     const FormulaOptions& options, const table::TableRanks& ranks) {
+  const SharedDesign shared = shared_formula_design(std::move(rows.x), options.single_precision, ranks);
+  source.has_all_rows = shared.has_all;
+  if (shared.has_all) source.rows = kept_rows(shared.design, rows);
+  RegressionData data{shared.design, std::move(rows.response), std::move(rows.weights),
+                      coefficient_names(*model)};
   data.offset = std::move(rows.offset);
   data.trials = std::move(rows.trials);
   data.status = std::move(rows.status);
@@ -355,38 +366,86 @@ void add_class_model(ModelSource& source, std::shared_ptr<const FormulaModel> mo
 
 }  // namespace
 
-ModelSource make_formula_source(const table::Table& table, const FormulaOptions& options) {
+namespace {
+
+/// All but the design.
+void gather_rows(EncodedFormula& rows, const table::TableRanks& ranks) {
+  for (Vector* values : {&rows.response, &rows.trials, &rows.status, &rows.offset, &rows.weights})
+    *values = ranks.gather(std::move(*values));
+}
+
+void check_can_be_shared(const FormulaModel& model, const table::TableRanks& ranks) {
+  if (!ranks.alone() && model.has_classes())
+    throw UsageError(
+        fmt::format("mpirun is for regressions with one linear predictor: fit the family {} without it",
+                    to_string(model.family)));
+}
+
+/// What is left of a table once a formula is learnt from it.
+struct EncodedByFormula {
+  std::shared_ptr<FormulaModel> model;
+  LearntFormula learnt;
+  std::vector<std::string> notes;
+  DataRecord data;
+};
+
+EncodedByFormula encode_by_formula(const table::Table& own, Index rows_of_all, const FormulaOptions& options,
+                                   const table::TableRanks& ranks) {
   options.validate();
-  const formula::TypeChoice choice = formula::choose_type(formula::parse(options.formula), table);
-  ModelSource source;
-  auto model = std::make_shared<FormulaModel>();
-  model->family = chosen_family(options, choice, source.notes);
-  model->link = options.link.value_or(default_link(model->family));
-  check_link(model->family, model->link);
-  formula::LearnOptions learning{options.formula, type_for(model->family), options.positive_class,
-                                 options.weights, options.excluded,        options.missing};
+  const formula::TypeChoice choice = formula::choose_type(formula::parse(options.formula), own, ranks);
+  EncodedByFormula out{std::make_shared<FormulaModel>(), {}, {}, record_of(own, rows_of_all)};
+  FormulaModel& model = *out.model;
+  model.family = chosen_family(options, choice, out.notes);
+  model.link = options.link.value_or(default_link(model.family));
+  check_link(model.family, model.link);
+  check_can_be_shared(model, ranks);
+  formula::LearnOptions learning{options.formula, type_for(model.family), options.positive_class,
+                                 options.weights, options.excluded,       options.missing};
   learning.centre = !options.prior_variance;
   learning.standardise = options.standardise || wants_horseshoe(options.priors);
-  LearntFormula learnt = formula::learn(table, learning);
+  out.learnt = formula::learn(own, learning, ranks);
+  for (std::string& note : out.learnt.rows.notes) out.notes.push_back(std::move(note));
+  return out;
+}
+
+ModelSource source_of_formula(EncodedByFormula encoded, const FormulaOptions& options,
+                              const table::TableRanks& ranks) {
+  ModelSource source;
+  source.notes = std::move(encoded.notes);
+  LearntFormula& learnt = encoded.learnt;
+  const std::shared_ptr<FormulaModel>& model = encoded.model;
   model->design = std::move(learnt.spec);
-  for (std::string& note : learnt.rows.notes) source.notes.push_back(std::move(note));
+  gather_rows(learnt.rows, ranks);
   check_response(*model, learnt.rows);
   set_priors(*model, learnt, options);
-  const auto n = static_cast<Index>(learnt.rows.rows.size());
+  const Index n = learnt.rows.response.size();
   if (model->grouped())
     add_group_model(source, model, std::move(learnt.rows), options);
   else if (model->has_classes())
     add_class_model(source, model, std::move(learnt.rows), options);
   else
-    add_plain_model(source, model, std::move(learnt.rows), options);
+    add_plain_model(source, model, std::move(learnt.rows), options, ranks);
   source.priors = formula_prior_records(*model);
   source.description =
       fmt::format("{}, {} parameters, {} rows", model->description(), source.model->dimension(), n);
-  source.data = record_of(table);
+  source.data = std::move(encoded.data);
   ModelSpec spec;
-  spec.formula = std::move(model);
+  spec.formula = model;
   source.spec = std::move(spec);
   return source;
+}
+
+}  // namespace
+
+ModelSource make_formula_source(const table::Table& table, const FormulaOptions& options) {
+  const table::TableRanks alone;
+  return source_of_formula(encode_by_formula(table, table.rows, options, alone), options, alone);
+}
+
+ModelSource make_shared_formula_source(table::TableShare table, const FormulaOptions& options) {
+  EncodedByFormula encoded = encode_by_formula(table.rows, table.rows_of_all, options, table.ranks);
+  table.rows = {};  // its memory is needed for the rows of the share
+  return source_of_formula(std::move(encoded), options, table.ranks);
 }
 
 }  // namespace magva::source

@@ -226,10 +226,6 @@ Design engine_design(const ModelSpec& spec, table::EncodedRows rows) {
   return Design::own(std::move(rows.x));
 }
 
-Design single_precision_design(const ModelSpec& spec, const table::EncodedRows& rows) {
-  return Design::own(design_file::single_precision(rows.x, spec.design));
-}
-
 Regression build_regression(const ModelSpec& spec, RegressionData data) {
   if (spec.priors) {
     const auto likelihood = likelihood_for(spec.model, data.response);

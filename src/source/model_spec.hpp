@@ -19,8 +19,6 @@ RegressionKind regression_for(table::ResponseKind kind);
 
 /// Rows as the models of the engine take them.
 Design engine_design(const ModelSpec& spec, table::EncodedRows rows);
-/// The same in single precision, of dense rows that are not expanded into splines.
-Design single_precision_design(const ModelSpec& spec, const table::EncodedRows& rows);
 /// The model on these rows; not for P-splines, which are built from their covariate.
 Regression build_regression(const ModelSpec& spec, RegressionData data);
 /// The P-spline on the covariate of these rows.

@@ -22,6 +22,6 @@ void set_regression(ModelSource& source, std::shared_ptr<const Regression> model
 ModelSource make_regression_source(ModelSpec spec, Regression regression, const RegressionOptions& options);
 
 /// What fit.json says about a table.
-DataRecord record_of(const table::Table& table);
+DataRecord record_of(const table::Table& table, Index rows_of_all);
 
 }  // namespace magva::source

@@ -6,7 +6,10 @@
 #include "magva/error.hpp"
 #include "magva/version.hpp"
 #include "source/regression_source.hpp"
+#include "source/shared_rows.hpp"
+#include "source/shared_sources.hpp"
 #include "table/design_parts.hpp"
+#include "table/learn_design.hpp"
 #include "table/message.hpp"
 #include "table/part_files.hpp"
 #include "table/response.hpp"
@@ -32,10 +35,10 @@ const table::Column& response_column(const table::Table& table, const std::strin
 }
 
 RegressionKind chosen_model(const RegressionOptions& options, const table::Column& response,
-                            std::vector<std::string>& notes) {
+                            const table::TableRanks& ranks, std::vector<std::string>& notes) {
   if (options.model) return *options.model;
   table::ResponseSummary seen;
-  seen.add(response);
+  ranks.in_turn(seen, [&] { seen.add(response); });
   table::ResponseChoice choice = table::choose_response_kind(response, seen);
   notes.push_back(std::move(choice.reason));
   return regression_for(choice.kind);
@@ -49,73 +52,136 @@ void fix_knots(SplineSpec& spline, const table::EncodedRows& rows) {
   spline.upper = rows.x.col(1).maxCoeff();
 }
 
+/// The leader writes the rows of all ranks.
 void save_design(const std::string& path, const DataRecord& data, const table::LearntDesign& learnt,
-                 const std::vector<std::string>& notes, design_file::Element element) {
+                 const table::TableRanks& ranks, const std::vector<std::string>& notes,
+                 design_file::Element element) {
   if (learnt.spec.sparse())
     throw UsageError("a design file holds a dense design: a LIBSVM file is read as fast as it is");
   design_file::Header header;
   header.made_by = fmt::format("magva {}", version());
-  header.rows = learnt.design.size();
+  header.rows = ranks.row_starts(learnt.design.size()).back();
   header.element = element;
-  header.weighted = learnt.design.weights.size() > 0;
+  header.weighted = !learnt.spec.weights.empty();
   header.spec = learnt.spec;
   header.notes = notes;
   header.source = {data.file, data.rows, data.columns, data.sha256};
-  design_file::Writer writer(path, std::move(header));
-  writer.append(learnt.design);
-  writer.commit();
+  std::optional<design_file::Writer> writer;
+  ranks.together([&] {
+    if (ranks.leads()) writer.emplace(path, std::move(header));
+  });
+  for_each_piece(learnt.design, ranks, [&](const table::EncodedRows& piece) {
+    if (writer) writer->append(piece);
+  });
+  ranks.together([&] {
+    if (writer) writer->commit();
+  });
 }
 
-std::shared_ptr<const ModelRows> kept_rows(const RegressionData& data) {
-  if (data.design.rows() > kMostRowsChecked) return nullptr;
+std::shared_ptr<const ModelRows> kept_rows(const RegressionData& data, bool has_all) {
+  if (!has_all || data.design.rows() > kMostRowsChecked) return nullptr;
   return std::make_shared<const ModelRows>(
       ModelRows{data.design, data.response, {}, {}, {}, {}, {}, data.weights});
 }
 
-Regression regression_on(ModelSpec& spec, table::EncodedRows rows, const RegressionOptions& options,
-                         std::shared_ptr<const ModelRows>& kept) {
-  if (spec.spline) return build_pspline(spec, rows);
-  Vector response = std::move(rows.y);
-  Vector weights = std::move(rows.weights);
-  Design design = options.single_precision && !spec.design.sparse() ? single_precision_design(spec, rows)
-                                                                    : engine_design(spec, std::move(rows));
-  RegressionData data{std::move(design), std::move(response), std::move(weights), spec.design.names()};
-  if (!options.prior_variance) set_default_priors(spec, data);
-  kept = kept_rows(data);
-  return build_regression(spec, std::move(data));
+SharedDesign shared_design(const ModelSpec& spec, table::EncodedRows own, const RegressionOptions& options,
+                           const table::TableRanks& ranks) {
+  if (spec.design.sparse()) {
+    const Index rows = own.size();
+    return {engine_design(spec, std::move(own)), {0, rows}, true};
+  }
+  if (!options.single_precision) return share_design(std::move(own.x), ranks);
+  SingleRowMatrix single;
+  ranks.together([&] { single = design_file::single_precision(own.x, spec.design); });
+  return share_design(std::move(single), ranks);
+}
+
+ModelSource regression_source(ModelSpec spec, table::EncodedRows own, const RegressionOptions& options,
+                              const table::TableRanks& ranks) {
+  Vector response = ranks.gather(std::move(own.y));
+  Vector weights = ranks.gather(std::move(own.weights));
+  const SharedDesign shared = shared_design(spec, std::move(own), options, ranks);
+  RegressionData data{shared.design, std::move(response), std::move(weights), spec.design.names()};
+  if (!options.prior_variance) set_default_priors(spec, design_moments(shared, ranks), data.response);
+  std::shared_ptr<const ModelRows> kept = kept_rows(data, shared.has_all);
+  Regression regression = build_regression(spec, std::move(data));
+  ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
+  source.rows = std::move(kept);
+  source.has_all_rows = shared.has_all;
+  return source;
+}
+
+/// A curve is made of the covariate and the response alone, which every rank has whole.
+ModelSource pspline_source(ModelSpec spec, const table::EncodedRows& own, const RegressionOptions& options,
+                           const table::TableRanks& ranks) {
+  table::EncodedRows all;
+  for (Index j = 0; j < own.x.cols(); ++j) {
+    const Vector column = ranks.gather(own.x.col(j));
+    if (j == 0) all.x.resize(column.size(), own.x.cols());
+    all.x.col(j) = column;
+  }
+  all.y = ranks.gather(own.y);
+  all.weights = ranks.gather(own.weights);
+  fix_knots(*spec.spline, all);
+  Regression regression = build_pspline(spec, all);
+  return make_regression_source(std::move(spec), std::move(regression), options);
+}
+
+/// What is left of a table once it is encoded.
+struct EncodedTable {
+  ModelSpec spec;
+  table::EncodedRows rows;  ///< this rank's
+  DataRecord data;
+  std::vector<std::string> notes;
+};
+
+EncodedTable encode_table(const table::Table& own, Index rows_of_all, table::DesignOptions design,
+                          const RegressionOptions& options, const table::TableRanks& ranks) {
+  if (design.response.empty()) design.response = default_response(own);
+  EncodedTable out;
+  out.spec =
+      model_spec_for(options, chosen_model(options, response_column(own, design.response), ranks, out.notes));
+  design.kind = response_kind(out.spec.model);
+  if (out.spec.spline) design.columns = {out.spec.spline->covariate};
+  table::LearntDesign learnt = table::learn_design(own, design, ranks);
+  out.spec.design = learnt.spec;
+  out.notes.insert(out.notes.end(), learnt.design.notes.begin(), learnt.design.notes.end());
+  out.data = record_of(own, rows_of_all);
+  if (options.save_design)
+    save_design(*options.save_design, out.data, learnt, ranks, out.notes,
+                options.single_precision ? design_file::Element::float32 : design_file::Element::float64);
+  out.rows = std::move(learnt.design);
+  return out;
+}
+
+ModelSource source_of(EncodedTable table, const RegressionOptions& options, const table::TableRanks& ranks) {
+  ModelSource source = table.spec.spline
+                           ? pspline_source(std::move(table.spec), table.rows, options, ranks)
+                           : regression_source(std::move(table.spec), std::move(table.rows), options, ranks);
+  source.data = std::move(table.data);
+  source.notes = std::move(table.notes);
+  return source;
 }
 
 }  // namespace
 
-DataRecord record_of(const table::Table& table) {
-  return {table.source, table.rows,
+DataRecord record_of(const table::Table& table, Index rows_of_all) {
+  return {table.source, rows_of_all,
           static_cast<Index>(table.columns.size()) + (table.features ? table.features->cols() : 0),
           table.sha256};
 }
 
 ModelSource make_table_source(const table::Table& table, table::DesignOptions design,
                               const RegressionOptions& options) {
-  if (design.response.empty()) design.response = default_response(table);
-  std::vector<std::string> notes;
-  ModelSpec spec =
-      model_spec_for(options, chosen_model(options, response_column(table, design.response), notes));
-  design.kind = response_kind(spec.model);
-  if (spec.spline) design.columns = {spec.spline->covariate};
-  table::LearntDesign learnt = table::learn_design(table, design);
-  spec.design = learnt.spec;
-  notes.insert(notes.end(), learnt.design.notes.begin(), learnt.design.notes.end());
-  if (spec.spline) fix_knots(*spec.spline, learnt.design);
-  const DataRecord data = record_of(table);
-  if (options.save_design)
-    save_design(*options.save_design, data, learnt, notes,
-                options.single_precision ? design_file::Element::float32 : design_file::Element::float64);
-  std::shared_ptr<const ModelRows> rows;
-  Regression regression = regression_on(spec, std::move(learnt.design), options, rows);
-  ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
-  source.rows = std::move(rows);
-  source.data = data;
-  source.notes = std::move(notes);
-  return source;
+  const table::TableRanks alone;
+  return source_of(encode_table(table, table.rows, std::move(design), options, alone), options, alone);
+}
+
+ModelSource make_shared_table_source(table::TableShare table, table::DesignOptions design,
+                                     const RegressionOptions& options) {
+  EncodedTable encoded = encode_table(table.rows, table.rows_of_all, std::move(design), options, table.ranks);
+  table.rows = {};  // its memory is needed for the rows of the share
+  return source_of(std::move(encoded), options, table.ranks);
 }
 
 namespace {
@@ -138,7 +204,7 @@ ModelSpec spec_of_file(const std::string& path, const design_file::Header& heade
 ModelSource source_of_file(const std::string& path, design_file::Header header, ModelSpec spec,
                            RegressionData rows, const RegressionOptions& options) {
   // A rank that holds a share of the rows has nothing to check all of them by.
-  std::shared_ptr<const ModelRows> kept = options.share.size == 1 ? kept_rows(rows) : nullptr;
+  std::shared_ptr<const ModelRows> kept = kept_rows(rows, options.share.size == 1);
   Regression regression = build_regression(spec, std::move(rows));
   ModelSource source = make_regression_source(std::move(spec), std::move(regression), options);
   source.rows = std::move(kept);
@@ -160,7 +226,9 @@ ModelSource make_design_parts_source(const std::string& pattern, const Regressio
   if (!options.prior_variance) set_default_priors(spec, moments.finish(), joined.response);
   RegressionData rows{joined.design(), std::move(joined.response), std::move(joined.weights),
                       spec.design.names()};
-  return source_of_file(pattern, header, std::move(spec), std::move(rows), options);
+  ModelSource source = source_of_file(pattern, header, std::move(spec), std::move(rows), options);
+  source.has_all_rows = options.share.size == 1;
+  return source;
 }
 
 }  // namespace

@@ -227,7 +227,7 @@ void TextWindow::more(std::int64_t line) {
   if (kept >= max_record_)
     throw DataError(fmt::format(
         "{}: longer than {} bytes, which no record may be; is a line end or closing quote missing?",
-        place(name_, line), max_record_));
+        place(name_, files(), line), max_record_));
   bytes_before_ += begin_;
   std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
             buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "magva/table.hpp"
+
 namespace magva::table {
 
 class ByteSource {
@@ -18,6 +20,8 @@ class ByteSource {
   virtual std::size_t read(char* buffer, std::size_t size) = 0;
   /// How many bytes there are in all, if that is known beforehand.
   virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
+  /// Of several files, those whose lines have been read so far; empty if there is one.
+  virtual std::vector<FileStart> files() const { return {}; }
 };
 
 class FileSource final : public ByteSource {
@@ -71,6 +75,7 @@ class DigestingSource final : public ByteSource {
   explicit DigestingSource(std::unique_ptr<ByteSource> inner) : inner_(std::move(inner)) {}
   std::size_t read(char* buffer, std::size_t size) override;
   std::optional<std::uint64_t> size() const override { return inner_->size(); }
+  std::vector<FileStart> files() const override { return inner_->files(); }
   /// The digest of all bytes: reads what nobody asked for yet. Call once.
   std::string finish();
 
@@ -90,6 +95,7 @@ class MaybeGzipSource final : public ByteSource {
   ~MaybeGzipSource() override;
   std::size_t read(char* buffer, std::size_t size) override;
   std::optional<std::uint64_t> size() const override;
+  std::vector<FileStart> files() const override { return inner_.files(); }
 
  private:
   struct Inflater;
@@ -125,6 +131,7 @@ class TextWindow {
   bool empty() const { return begin_ == end_; }
   /// Nothing follows end().
   bool last() const { return ended_; }
+  std::vector<FileStart> files() const { return source_.files(); }
 
   void consume_to(const char* position) { begin_ = static_cast<std::size_t>(position - buffer_.data()); }
   /// More bytes after end(); moves everything. Throws DataError, naming `line`, if the window is at its

@@ -144,12 +144,22 @@ class CsvParts::Reader {
     }
     flush(part);
     hand_over(part);
-    part.end_line = line_;
-    if (rows_ == 0) throw DataError(fmt::format("{} has a header but no rows", source_));
     return part.rows > 0;
   }
 
   Index columns() const { return static_cast<Index>(builders_.size()); }
+
+  std::map<std::string, ColumnKind> kinds() {
+    decide_kinds();
+    std::map<std::string, ColumnKind> known;
+    for (const ColumnBuilder& builder : builders_)
+      if (builder.kind()) known.emplace(builder.name(), *builder.kind());
+    return known;
+  }
+
+  void check_has_rows() const {
+    if (rows_ == 0) throw DataError(fmt::format("{} has a header but no rows", source_));
+  }
 
  private:
   void make_builders(const std::vector<std::string>& names, const ReadOptions& options) {
@@ -270,7 +280,9 @@ class CsvParts::Reader {
     return end;
   }
 
-  std::string where(const ColumnBuilder& builder) const { return place(source_, line_, builder.name()); }
+  std::string where(const ColumnBuilder& builder) const {
+    return place(source_, window_.files(), line_, builder.name());
+  }
 
   /// Counts the fields of a record that has too few or too many, for the message.
   FieldEnd report_ragged(FieldCursor& cursor, FieldEnd end, Index fields) const {
@@ -280,8 +292,9 @@ class CsvParts::Reader {
       ++fields;
     }
     if (end == FieldEnd::starved) return end;
-    throw DataError(fmt::format("{}: {} field{} where the header has {}", place(source_, line_), fields,
-                                fields == 1 ? "" : "s", columns()));
+    throw DataError(fmt::format("{}: {} field{} where the header has {}",
+                                place(source_, window_.files(), line_), fields, fields == 1 ? "" : "s",
+                                columns()));
   }
 
   void flush(Table& part) {
@@ -296,6 +309,7 @@ class CsvParts::Reader {
 
   void hand_over(Table& part) {
     part.source = source_;
+    part.files = window_.files();
     part.columns.resize(builders_.size());
     for (std::size_t i = 0; i < builders_.size(); ++i) builders_[i].hand_over(part.columns[i]);
   }
@@ -319,6 +333,8 @@ CsvParts::~CsvParts() = default;
 
 Index CsvParts::columns() const { return reader_->columns(); }
 bool CsvParts::next(Table& part, Index most_rows) { return reader_->next(part, most_rows); }
+std::map<std::string, ColumnKind> CsvParts::kinds() { return reader_->kinds(); }
+void CsvParts::check_has_rows() const { reader_->check_has_rows(); }
 
 Table read_csv(TextWindow& window, const std::string& source_name, char separator, const ReadOptions& options,
                std::optional<std::uint64_t> source_bytes) {
@@ -326,6 +342,7 @@ Table read_csv(TextWindow& window, const std::string& source_name, char separato
   if (source_bytes) reader.reserve_for(*source_bytes);
   Table table;
   reader.next(table, std::numeric_limits<Index>::max());
+  reader.check_has_rows();
   return table;
 }
 

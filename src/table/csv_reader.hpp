@@ -98,6 +98,10 @@ class CsvParts {
   /// Its text columns know the levels of all parts so far. False if there are no more.
   bool next(Table& part, Index most_rows);
   Index columns() const;
+  /// What the columns are that the first rows decide.
+  std::map<std::string, ColumnKind> kinds();
+  /// DataError if there was none up to the end.
+  void check_has_rows() const;
 
  private:
   friend Table read_csv(TextWindow&, const std::string&, char, const ReadOptions&,

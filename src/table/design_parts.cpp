@@ -1,12 +1,11 @@
 #include "table/design_parts.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <cstring>
-#include <new>
 #include <nlohmann/json.hpp>
 
+#include "core/lazy_memory.hpp"
 #include "magva/error.hpp"
 #include "table/part_files.hpp"
 
@@ -15,14 +14,6 @@ namespace magva::design_file {
 namespace {
 
 Header header_of(const std::string& path) { return decode(MappedFile(path).bytes(), path); }
-
-/// Memory that is there once it is written to.
-std::shared_ptr<char> lazy_memory(std::size_t bytes) {
-  void* memory =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  return {static_cast<char*>(memory), [bytes](char* data) { ::munmap(data, bytes); }};
-}
 
 const char* first_value(const Design& design) {
   return std::visit(

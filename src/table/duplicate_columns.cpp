@@ -71,10 +71,10 @@ std::vector<Duplicate> ColumnHashes::duplicates(const EqualColumns& equal) const
   return find_duplicates(hashes_, equal);
 }
 
-std::vector<Duplicate> duplicate_columns(const RowMatrix& x) {
+std::vector<Duplicate> duplicate_columns(const RowMatrix& own, const TableRanks& ranks) {
   ColumnHashes hashes;
-  hashes.add(x);
-  return hashes.duplicates([&](Index a, Index b) { return x.col(a) == x.col(b); });
+  ranks.in_turn(hashes, [&] { hashes.add(own); });
+  return hashes.duplicates([&](Index a, Index b) { return ranks.all(own.col(a) == own.col(b)); });
 }
 
 std::vector<Duplicate> duplicate_columns(const SparseRowMatrix& x) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "magva/table.hpp"
+#include "table/table_ranks.hpp"
 
 namespace magva::table {
 
@@ -24,12 +25,18 @@ class ColumnHashes {
   void add(const RowMatrix& part);
   std::vector<Duplicate> duplicates(const EqualColumns& equal) const;
 
+  template <class Archive>
+  void transfer(Archive& archive) {
+    archive(hashes_, rows_);
+  }
+
  private:
   std::vector<std::uint64_t> hashes_;
   Index rows_ = 0;
 };
 
-std::vector<Duplicate> duplicate_columns(const RowMatrix& x);
+/// Of the rows of all ranks.
+std::vector<Duplicate> duplicate_columns(const RowMatrix& own, const TableRanks& ranks = {});
 std::vector<Duplicate> duplicate_columns(const SparseRowMatrix& x);
 
 /// Takes columns of the design that equal an earlier one out of its specification.

@@ -87,7 +87,10 @@ std::vector<Index> MissingCells::add(const Table& part, const std::vector<const 
   std::stable_sort(places.begin(), places.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [row, column] : places)
-    if (places_.size() < kPlacesShown) places_.push_back({part.lines.line_of(row), column->name});
+    if (places_.size() < kPlacesShown)
+      places_.push_back(part.files.empty() ? fmt::format("line {}, column {}", part.lines.line_of(row),
+                                                         excerpt(column->name))
+                                           : part.place_of(row, column->name));
   std::vector<Index> complete;
   complete.reserve(static_cast<std::size_t>(part.rows));
   for (Index row = 0; row < part.rows; ++row)
@@ -99,9 +102,7 @@ std::vector<Index> MissingCells::add(const Table& part, const std::vector<const 
 
 void MissingCells::fail(const std::string& source) const {
   std::string places;
-  for (const Place& place : places_)
-    places +=
-        fmt::format("{}line {}, column {}", places.empty() ? "" : "; ", place.line, excerpt(place.column));
+  for (const std::string& place : places_) places += (places.empty() ? "" : "; ") + place;
   throw DataError(fmt::format(
       "{} has {} missing value{} in {} of {} rows ({}{}); fill them in, or leave these rows out with "
       "--missing drop",
@@ -197,7 +198,7 @@ class TermFiller {
     return found == term.levels.end() || *found != level ? kUnseen : found - term.levels.begin();
   }
 
-  std::string where(Index row) const { return place(table_.source, table_.lines.line_of(row), column_.name); }
+  std::string where(Index row) const { return table_.place_of(row, column_.name); }
 
   const Term& term_;
   const Table& table_;

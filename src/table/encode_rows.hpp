@@ -35,18 +35,18 @@ class MissingCells {
   /// DataError with the count and the first places, as the policy says.
   void finalize(const std::string& source, MissingPolicy policy, std::vector<std::string>& notes) const;
   Index complete() const { return rows_ - incomplete_; }
+  template <class Archive>
+  void transfer(Archive& archive) {
+    archive(cells_, rows_, incomplete_, places_);
+  }
 
  private:
-  struct Place {
-    std::int64_t line;
-    std::string column;
-  };
   [[noreturn]] void fail(const std::string& source) const;
 
   Index cells_ = 0;
   Index rows_ = 0;
   Index incomplete_ = 0;
-  std::vector<Place> places_;  ///< the first few
+  std::vector<std::string> places_;  ///< the first few
 };
 
 /// How many rows of a table have no missing cell in the columns that the design needs.

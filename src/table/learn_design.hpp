@@ -6,6 +6,7 @@
 #include "magva/table.hpp"
 #include "table/encode_rows.hpp"
 #include "table/learn_terms.hpp"
+#include "table/table_ranks.hpp"
 
 namespace magva::table {
 
@@ -26,11 +27,17 @@ class DesignScan {
   /// The response wherever it is not missing, over all parts so far.
   const Column& response_column() const { return *used_.response; }
   const ResponseSummary& response() const { return seen_response_; }
-  /// Throws UsageError or DataError. Discretisation and LIBSVM files need all rows in one part.
-  LearntSpec finish(ResponseKind kind);
+  /// Throws UsageError or DataError. Discretisation and LIBSVM files need all rows in one part, but they may
+  /// be those of several ranks.
+  LearntSpec finish(ResponseKind kind, const TableRanks& ranks = {});
+
+  template <class Archive>
+  void transfer(Archive& archive) {
+    archive(missing_, seen_response_, used_response_, summaries_);
+  }
 
  private:
-  void learn_terms();
+  void learn_terms(const TableRanks& ranks);
   void learn_features();
   void check_names_differ() const;
 
@@ -44,5 +51,8 @@ class DesignScan {
   std::vector<ColumnSummary> summaries_;
   LearntSpec learnt_;
 };
+
+/// learn_design() of a table whose rows are spread over ranks: the encoding of all rows, and this rank's.
+LearntDesign learn_design(const Table& own, const DesignOptions& options, const TableRanks& ranks);
 
 }  // namespace magva::table

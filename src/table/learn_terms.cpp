@@ -161,11 +161,11 @@ std::optional<Term> TermLearner::number_term(const Column& column, const ColumnS
 
 std::optional<Term> TermLearner::bins_term(const Column& column, const ColumnSummary& summary,
                                            DesignSpec& spec) const {
-  std::vector<double> values;
-  values.reserve(chosen.size());
-  for (const Index row : chosen) values.push_back(column.values[row]);
+  Vector own(static_cast<Index>(chosen.size()));
+  std::transform(chosen.begin(), chosen.end(), own.begin(), [&](Index row) { return column.values[row]; });
+  const Vector values = ranks.gather(std::move(own));
   BinsTerm term;
-  term.cuts = mdlp_cuts(values, classes, 2);
+  term.cuts = mdlp_cuts({values.data(), static_cast<std::size_t>(values.size())}, classes, 2);
   if (term.cuts.empty()) {
     spec.dropped.push_back({column.name, summary.constant() ? kConstant : "no cut tells the classes apart"});
     return std::nullopt;

@@ -10,13 +10,14 @@
 
 #include "magva/table.hpp"
 #include "table/design_spec.hpp"
+#include "table/table_ranks.hpp"
 
 namespace magva::table {
 
 /// A predictor, over the rows that are used.
 class ColumnSummary {
  public:
-  explicit ColumnSummary(bool with_moments) : with_moments_(with_moments) {}
+  explicit ColumnSummary(bool with_moments = false) : with_moments_(with_moments) {}
   void add(const Column& column, const std::vector<Index>& rows);
 
   bool constant() const { return constant_; }
@@ -24,6 +25,11 @@ class ColumnSummary {
   double sd() const;  ///< divisor n - 1
   /// Of text: how many rows have each level, by its number.
   const std::vector<Index>& level_counts() const { return level_counts_; }
+
+  template <class Archive>
+  void transfer(Archive& archive) {
+    archive(with_moments_, count_, first_, constant_, mean_, squares_, level_counts_);
+  }
 
  private:
   void add_moment(double value);
@@ -51,6 +57,11 @@ class ResponseSummary {
   bool too_many() const { return too_many_; }
   bool counts() const { return counts_; }  ///< 0, 1, 2, ... alone
   double smallest() const { return smallest_; }
+
+  template <class Archive>
+  void transfer(Archive& archive) {
+    archive(distinct_, too_many_, counts_, smallest_, empty_);
+  }
 
  private:
   void add(double value);
@@ -81,10 +92,11 @@ void scale_features(FeaturesTerm& term, const SparseRowMatrix& features);
 struct TermLearner {
   const std::string& source;
   const DesignOptions& options;
-  Index rows;  ///< that are used
-  /// For discretisation: the rows of the whole table that are used, and the class, 0 or 1, of each.
+  Index rows;  ///< that are used, of all ranks
+  /// For discretisation: this rank's rows that are used, and the class, 0 or 1, of each of all ranks' rows.
   const std::vector<Index>& chosen;
   const std::vector<int>& classes;
+  const TableRanks& ranks;
 
   /// Adds the term of one column to the specification, or its name to those that were dropped.
   void learn(const Column& column, const ColumnSummary& summary, DesignSpec& spec,

@@ -114,7 +114,7 @@ class LibsvmReader {
   }
 
   [[noreturn]] void fail(const std::string& fault) const {
-    throw DataError(fmt::format("{}: {}", place(source_, line_), fault));
+    throw DataError(fmt::format("{}: {}", place(source_, window_.files(), line_), fault));
   }
 
   Table finish() {

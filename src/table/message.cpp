@@ -37,6 +37,20 @@ std::string place(std::string_view source, std::int64_t line, std::string_view c
   return fmt::format("{}, line {}, column {}", source, line, excerpt(column));
 }
 
+std::string place(std::string_view source, const std::vector<FileStart>& files, std::int64_t line) {
+  const auto after =
+      std::upper_bound(files.begin(), files.end(), line,
+                       [](std::int64_t wanted, const FileStart& f) { return wanted < f.line; });
+  if (after == files.begin()) return place(source, line);
+  const FileStart& own = *std::prev(after);
+  return place(own.file, own.in_file + line - own.line);
+}
+
+std::string place(std::string_view source, const std::vector<FileStart>& files, std::int64_t line,
+                  std::string_view column) {
+  return fmt::format("{}, column {}", place(source, files, line), excerpt(column));
+}
+
 std::string name_list(const std::vector<std::string>& names, std::size_t shown) {
   std::string list;
   const std::size_t count = names.size() <= shown + 1 ? names.size() : shown;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "magva/table.hpp"
 #include "magva/types.hpp"
 
 namespace magva::table {
@@ -16,6 +17,11 @@ std::string excerpt(std::string_view text);
 /// "data.csv, line 12" and "data.csv, line 12, column 'age'".
 std::string place(std::string_view source, std::int64_t line);
 std::string place(std::string_view source, std::int64_t line, std::string_view column);
+
+/// The same of a line of all `files`; of `source` if there are none.
+std::string place(std::string_view source, const std::vector<FileStart>& files, std::int64_t line);
+std::string place(std::string_view source, const std::vector<FileStart>& files, std::int64_t line,
+                  std::string_view column);
 
 /// The shortest text that reads back to the same number: 1, -0.5, 1e+300.
 std::string number_text(double value);

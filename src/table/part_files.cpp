@@ -33,7 +33,14 @@ struct JoinedSource::Part {
   MaybeGzipSource text;
 };
 
-JoinedSource::JoinedSource(std::vector<std::string> files) : files_(std::move(files)) {}
+JoinedSource::JoinedSource(std::vector<std::string> files)
+    : files_(std::move(files)), next_(0), end_(files_.size()) {}
+JoinedSource::JoinedSource(std::vector<std::string> files, Range some)
+    : files_(std::move(files)),
+      next_(static_cast<std::size_t>(some.begin)),
+      end_(static_cast<std::size_t>(some.end)) {
+  if (some.begin > 0 || some.end == some.begin) take_first_header();
+}
 JoinedSource::~JoinedSource() = default;
 
 /// The part's first line, without its end; the bytes after it that were read with it stay in `pending_`.
@@ -56,12 +63,22 @@ std::string JoinedSource::take_header() {
   return text;
 }
 
+void JoinedSource::take_first_header() {
+  part_ = std::make_unique<Part>(files_.front());
+  header_ = take_header();
+  has_header_ = !looks_like_libsvm(header_);
+  part_.reset();
+  pending_ = has_header_ ? header_ + '\n' : std::string();
+  starts_.push_back({1, files_.front(), 1});
+}
+
 bool JoinedSource::open_next() {
-  if (next_ == files_.size()) return false;
-  const std::string& file = files_[next_++];
+  if (next_ == end_) return false;
+  const std::size_t number = next_++;
+  const std::string& file = files_[number];
   part_ = std::make_unique<Part>(file);
   const std::string first = take_header();
-  if (next_ == 1) {
+  if (number == 0) {
     header_ = first;
     has_header_ = !looks_like_libsvm(first);
   } else if (has_header_ && first != header_) {
@@ -69,9 +86,22 @@ bool JoinedSource::open_next() {
         "'{}' has another header than '{}': files that are parts of one table begin with the same", file,
         files_.front()));
   }
-  if (next_ == 1 || !has_header_) pending_.insert(0, first + '\n');
-  if (last_ != '\n') pending_.insert(0, 1, '\n');
+  const bool with_first_line = number == 0 || !has_header_;
+  if (with_first_line) pending_.insert(0, first + '\n');
+  const bool unended = last_ != '\n';
+  if (unended) pending_.insert(0, 1, '\n');
+  starts_.push_back({lines_ + (unended ? 2 : 1), file, with_first_line ? 1 : 2});
   return true;
+}
+
+/// As FieldCursor does: LF, CR LF, or CR alone.
+void JoinedSource::count_lines(const char* text, std::size_t size) {
+  lines_ += std::count(text, text + size, '\n');
+  for (const char* at = text; (at = std::find(at, text + size, '\r')) != text + size; ++at) ++lines_;
+  const auto pair = [](char a, char b) { return a == '\r' && b == '\n'; };
+  if (pair(last_, *text)) --lines_;
+  for (const char* at = text; (at = std::adjacent_find(at, text + size, pair)) != text + size; ++at) --lines_;
+  last_ = text[size - 1];
 }
 
 std::size_t JoinedSource::read(char* buffer, std::size_t size) {
@@ -80,7 +110,7 @@ std::size_t JoinedSource::read(char* buffer, std::size_t size) {
     pending_.erase(0, got);
     if (got == 0 && part_) got = part_->text.read(buffer, size);
     if (got > 0) {
-      last_ = buffer[got - 1];
+      count_lines(buffer, got);
       return got;
     }
     if (!open_next()) return 0;

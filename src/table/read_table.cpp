@@ -167,6 +167,7 @@ class CsvFileParts final : public TableParts {
     CsvParts parts(window, path_, layout.separator, options_);
     const Index rows = std::clamp<Index>(kPartValues / parts.columns(), 1, kMostPartRows);
     while (parts.next(part_, rows)) use(part_);
+    parts.check_has_rows();
     const std::string digest = file.finish();
     if (!sha256_.empty() && digest != sha256_)
       throw DataError(fmt::format("{} was changed while it was read", path_));

@@ -13,10 +13,6 @@ namespace magva::table {
 
 namespace {
 
-std::string place_of(const Table& table, Index row, const Column& column) {
-  return place(table.source, table.lines.line_of(row), column.name);
-}
-
 void require_numbers(const std::string& source, const Column& column, const char* role) {
   if (column.kind == ColumnKind::number) return;
   throw DataError(fmt::format("{}: the {} {} must hold numbers, but holds text such as {}", source, role,
@@ -76,7 +72,7 @@ double class_value(const ResponseSpec& spec, const Table& table, const Column& c
   const auto found = std::find(spec.classes.begin(), spec.classes.end(), text);
   if (found == spec.classes.end())
     throw DataError(fmt::format("{}: {} is neither {} nor {}, the classes of the fit",
-                                place_of(table, row, column), excerpt(text), excerpt(spec.classes[0]),
+                                table.place_of(row, column.name), excerpt(text), excerpt(spec.classes[0]),
                                 excerpt(spec.classes[1])));
   return static_cast<double>(found - spec.classes.begin());
 }
@@ -85,7 +81,7 @@ double count_value(const Table& table, const Column& column, Index row) {
   const double value = column.values[row];
   if (value < 0 || value != std::floor(value))
     throw DataError(fmt::format("{}: {} is not a count; counts are 0, 1, 2, ...",
-                                place_of(table, row, column), number_text(value)));
+                                table.place_of(row, column.name), number_text(value)));
   return value;
 }
 
@@ -149,7 +145,7 @@ Vector weight_values(const Table& table, const Column& column, const std::vector
     const Index row = rows[static_cast<std::size_t>(i)];
     weights(i) = column.values[row];
     if (weights(i) < 0)
-      throw DataError(fmt::format("{}: the weight {} is negative", place_of(table, row, column),
+      throw DataError(fmt::format("{}: the weight {} is negative", table.place_of(row, column.name),
                                   number_text(weights(i))));
   }
   return weights;

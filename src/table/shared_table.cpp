@@ -1,15 +1,16 @@
 #include "table/shared_table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
-#include <map>
-#include <optional>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
 #include "magva/error.hpp"
 #include "table/byte_source.hpp"
+#include "table/csv_reader.hpp"
 #include "table/part_files.hpp"
 #include "table/read_table.hpp"
 
@@ -17,62 +18,53 @@ namespace magva::table {
 
 namespace {
 
-/// What the first rank reads must be more than what decides which columns are numbers.
-constexpr std::uint64_t kFewestBytesPerRank = 4 * TextWindow::kInitialBytes;
+/// The files of a pattern, as the leader sees them.
+struct Files {
+  std::vector<std::string> names;
+  std::vector<std::uint64_t> sizes;
 
-class Writer {
- public:
-  void add(const void* data, std::size_t bytes) { text_.append(static_cast<const char*>(data), bytes); }
-  template <class Number>
-  void number(Number value) {
-    add(&value, sizeof value);
+  template <class Archive>
+  void transfer(Archive& archive) {
+    archive(names, sizes);
   }
-  void text(const std::string& value) {
-    number(value.size());
-    text_ += value;
-  }
-  std::string& bytes() { return text_; }
-
- private:
-  std::string text_;
 };
 
-class Reader {
- public:
-  explicit Reader(const std::string& text) : at_(text.data()) {}
-  void take(void* to, std::size_t bytes) {
-    std::memcpy(to, at_, bytes);
-    at_ += bytes;
-  }
-  template <class Number>
-  Number number() {
-    Number value;
-    take(&value, sizeof value);
-    return value;
-  }
-  std::string text() {
-    std::string value(number<std::size_t>(), '\0');
-    take(value.data(), value.size());
-    return value;
-  }
-
- private:
-  const char* at_;
-};
-
-/// Of rank `root`, to all.
-void broadcast_text(int root, std::string& text, Communicator& ranks) {
-  std::uint64_t size = text.size();
-  ranks.broadcast_from(root, &size, sizeof size);
-  text.resize(size);
-  ranks.broadcast_from(root, text.data(), size);
+Files list_files(const std::string& pattern, const TableRanks& ranks) {
+  Files files;
+  ranks.together([&] {
+    if (!ranks.leads()) return;
+    files.names = matching_files(pattern);
+    for (const std::string& name : files.names) files.sizes.push_back(std::filesystem::file_size(name));
+  });
+  ByteWriter write;
+  if (ranks.leads()) write(files);
+  ranks.broadcast(0, write.bytes());
+  ByteReader read(write.bytes());
+  read(files);
+  return files;
 }
 
-bool any_rank(bool here, Communicator& ranks) {
-  double count = here ? 1 : 0;
-  ranks.sum_to_leader(&count, 1);
-  ranks.broadcast(&count, sizeof count);
-  return count > 0;
+/// Bytes as a CSV reader takes them.
+struct CsvText {
+  CsvText(ByteSource& bytes, const std::string& path, const ReadOptions& options)
+      : name(source_name(path)),
+        text(bytes, name),
+        window(text, name, options.max_line_bytes),
+        layout(table_layout(path, window, options)) {}
+
+  std::string name;
+  MaybeGzipSource text;
+  TextWindow window;
+  TableLayout layout;
+};
+
+/// What the whole table's first rows say. Nothing of a LIBSVM file.
+std::optional<std::map<std::string, ColumnKind>> first_kinds(const std::string& path,
+                                                             const ReadOptions& options) {
+  const auto bytes = open_bytes(path);
+  CsvText csv(*bytes, path, options);
+  if (csv.layout.format != Format::csv) return std::nullopt;
+  return CsvParts(csv.window, csv.name, csv.layout.separator, options).kinds();
 }
 
 bool has_values(const Column& column) {
@@ -81,166 +73,136 @@ bool has_values(const Column& column) {
   return false;
 }
 
-/// The columns' names, and of those that have values whether they are numbers.
-std::string columns_text(const Table& table) {
-  Writer out;
-  out.number(table.columns.size());
-  for (const Column& column : table.columns) {
-    out.text(column.name);
-    out.number(has_values(column));
-    out.number(column.kind);
-  }
-  return out.bytes();
-}
-
-struct SharedColumns {
-  bool alike = true;                        ///< the ranks have the same columns
-  std::map<std::string, ColumnKind> kinds;  ///< by the first rank that has a value
-};
-
-SharedColumns compare_columns(const Table& own, Communicator& ranks) {
-  SharedColumns shared;
-  const std::vector<std::string> names = own.names();
-  for (int rank = 0; rank < ranks.size(); ++rank) {
-    std::string text = rank == ranks.rank() ? columns_text(own) : std::string();
-    broadcast_text(rank, text, ranks);
-    Reader in(text);
-    const auto count = in.number<std::size_t>();
-    shared.alike = shared.alike && count == names.size();
-    for (std::size_t j = 0; j < count; ++j) {
-      const std::string name = in.text();
-      const bool decides = in.number<bool>();
-      const auto kind = in.number<ColumnKind>();
-      shared.alike = shared.alike && j < names.size() && name == names[j];
-      if (decides) shared.kinds.emplace(name, kind);
-    }
-  }
-  return shared;
+/// Columns that have no cells in the table's first rows are what the first rank says that has one.
+std::map<std::string, ColumnKind> late_kinds(const Table& own, const TableRanks& ranks) {
+  std::map<std::string, ColumnKind> kinds;
+  ranks.in_turn(kinds, [&] {
+    for (const Column& column : own.columns)
+      if (!kinds.contains(column.name) && has_values(column)) kinds.emplace(column.name, column.kind);
+  });
+  return kinds;
 }
 
 bool has_kinds(const Table& table, const std::map<std::string, ColumnKind>& kinds) {
   return std::all_of(table.columns.begin(), table.columns.end(), [&](const Column& column) {
     const auto wanted = kinds.find(column.name);
-    return wanted == kinds.end() || wanted->second == column.kind;
+    return wanted == kinds.end() || wanted->second == column.kind || !has_values(column);
   });
 }
 
-std::string rows_text(const Table& table) {
-  Writer out;
-  out.number(table.rows);
-  out.number(table.end_line);
-  for (Index row = 0; row < table.rows; ++row) out.number(table.lines.line_of(row));
-  for (const Column& column : table.columns) {
-    out.number(column.levels.size());
-    for (const std::string& level : column.levels) out.text(level);
-    out.add(column.values.span().data(), static_cast<std::size_t>(table.rows) * sizeof(double));
-  }
-  return out.bytes();
-}
-
-/// Rows that a rank has read, behind those of the ranks before it. Their lines come after the header's, which
-/// is there once in the whole.
-void append_column(Reader& in, Index rows, Column& to) {
-  std::unordered_map<std::string, std::size_t> known;
-  for (std::size_t k = 0; k < to.levels.size(); ++k) known.emplace(to.levels[k], k);
-  std::vector<double> number(in.number<std::size_t>());  // of each level, in the whole
-  for (double& of_level : number) {
-    const auto [level, is_new] = known.emplace(in.text(), to.levels.size());
-    if (is_new) to.levels.push_back(level->first);
-    of_level = static_cast<double>(level->second);
-  }
-  double* values = to.values.extend(rows);
-  in.take(values, static_cast<std::size_t>(rows) * sizeof(double));
-  if (to.kind != ColumnKind::text) return;
-  for (Index i = 0; i < rows; ++i)
-    if (!std::isnan(values[i])) values[i] = number[static_cast<std::size_t>(values[i])];
-}
-
-void append_rows(const std::string& text, Table& to) {
-  constexpr std::int64_t kHeaderEnd = 2;  // header lines of later ranks are not in the whole
-  Reader in(text);
-  const auto rows = in.number<Index>();
-  const auto end_line = in.number<std::int64_t>();
-  const std::int64_t offset = to.rows == 0 ? 0 : to.end_line - kHeaderEnd;
-  for (Index row = 0; row < rows; ++row) to.lines.add(to.rows + row, in.number<std::int64_t>() + offset);
-  for (Column& column : to.columns) append_column(in, rows, column);
-  to.rows += rows;
-  to.end_line = end_line + offset;
-}
-
-Table merge_rows(Table own, const std::map<std::string, ColumnKind>& kinds, Communicator& ranks) {
-  Table all;
-  all.source = own.source;
-  for (Column& column : own.columns) {
-    Column empty;
-    empty.name = column.name;
-    const auto kind = kinds.find(column.name);
-    empty.kind = kind == kinds.end() ? column.kind : kind->second;
-    all.columns.push_back(std::move(empty));
-  }
-  for (int rank = 0; rank < ranks.size(); ++rank) {
-    std::string text;
-    if (rank == ranks.rank()) {
-      text = rows_text(own);
-      own = {};
+/// Numbers the levels of this rank's texts as one reader of the whole table would.
+void merge_levels(Table& own, const TableRanks& ranks) {
+  std::vector<std::vector<std::string>> levels(own.columns.size());
+  ranks.in_turn(levels, [&] {
+    for (std::size_t j = 0; j < own.columns.size(); ++j) {
+      std::unordered_map<std::string, double> known;
+      for (const std::string& level : levels[j]) known.emplace(level, static_cast<double>(known.size()));
+      std::vector<double> number;
+      for (std::string& level : own.columns[j].levels) {
+        const auto [found, is_new] = known.emplace(level, static_cast<double>(known.size()));
+        number.push_back(found->second);
+        if (is_new) levels[j].push_back(std::move(level));
+      }
+      if (number.empty()) continue;
+      double* values = own.columns[j].values.data();
+      for (Index row = 0; row < own.rows; ++row)
+        if (!own.columns[j].missing(row)) values[row] = number[static_cast<std::size_t>(values[row])];
     }
-    broadcast_text(rank, text, ranks);
-    append_rows(text, all);
-  }
-  return all;
+  });
+  for (std::size_t j = 0; j < own.columns.size(); ++j) own.columns[j].levels = std::move(levels[j]);
 }
 
-/// The rank's own files, all of which have the header.
-class Share {
+Table read_own_files(const std::string& pattern, const Files& files, Range own, const ReadOptions& options) {
+  JoinedSource bytes(files.names, own);
+  CsvText csv(bytes, pattern, options);
+  CsvParts parts(csv.window, csv.name, csv.layout.separator, options);
+  Table table;
+  parts.next(table, std::numeric_limits<Index>::max());
+  return table;
+}
+
+Table read_files(const std::string& pattern, const Files& files, ReadOptions options,
+                 const TableRanks& ranks) {
+  const Range own = files_of_rank(files.sizes, ranks.rank(), ranks.size());
+  Table table;
+  ranks.together([&] { table = read_own_files(pattern, files, own, options); });
+  const auto kinds = late_kinds(table, ranks);
+  for (const auto& [name, kind] : kinds) options.column_kinds.emplace(name, kind);
+  ranks.together([&] {
+    if (!has_kinds(table, kinds)) table = read_own_files(pattern, files, own, options);
+  });
+  for (Column& column : table.columns)
+    if (const auto kind = kinds.find(column.name); kind != kinds.end()) column.kind = kind->second;
+  merge_levels(table, ranks);
+  return table;
+}
+
+/// Passes bytes on and knows how many have been read.
+class CountingSource final : public ByteSource {
  public:
-  Share(const std::string& pattern, ReadOptions options, const Communicator& ranks)
-      : pattern_(pattern), options_(std::move(options)) {
-    options_.digest = false;
-    const std::vector<std::string> files = matching_files(pattern);
-    std::vector<std::uint64_t> sizes;
-    for (const std::string& file : files) sizes.push_back(std::filesystem::file_size(file));
-    const Range own = files_of_rank(sizes, ranks.rank(), ranks.size());
-    files_.assign(files.begin() + own.begin, files.begin() + own.end);
-    for (Index k = own.begin; k < own.end; ++k) bytes_ += sizes[static_cast<std::size_t>(k)];
+  explicit CountingSource(ByteSource& inner) : inner_(inner) {}
+  std::size_t read(char* buffer, std::size_t size) override {
+    const std::size_t got = inner_.read(buffer, size);
+    count_ += got;
+    return got;
   }
-
-  bool too_small() const { return bytes_ < kFewestBytesPerRank; }
-  /// False if they cannot be read so.
-  bool read(Table& table, const std::map<std::string, ColumnKind>& kinds = {}) const {
-    try {
-      ReadOptions options = options_;
-      options.column_kinds.insert(kinds.begin(), kinds.end());
-      JoinedSource bytes(files_);
-      table = read_table(bytes, pattern_, options);
-      return !table.features;
-    } catch (const std::exception&) {
-      return false;
-    }
-  }
+  std::optional<std::uint64_t> size() const override { return inner_.size(); }
+  std::uint64_t count() const { return count_; }
 
  private:
-  std::string pattern_;
-  ReadOptions options_;
-  std::vector<std::string> files_;
-  std::uint64_t bytes_ = 0;
+  ByteSource& inner_;
+  std::uint64_t count_ = 0;
 };
 
-/// Nothing if it cannot be shared; the same on all ranks.
-std::optional<Table> read_in_shares(const std::string& pattern, const ReadOptions& options,
-                                    Communicator& ranks) {
-  std::optional<Share> share;
-  try {
-    share.emplace(pattern, options, ranks);
-  } catch (const std::exception&) {  // every rank that reads all will say it
+void append(const Table& part, Table& to) {
+  to.source = part.source;
+  to.columns.resize(part.columns.size());
+  for (Index row = 0; row < part.rows; ++row) to.lines.add(to.rows + row, part.lines.line_of(row));
+  for (std::size_t j = 0; j < part.columns.size(); ++j) {
+    const auto values = part.columns[j].values.span();
+    std::copy(values.begin(), values.end(), to.columns[j].values.extend(part.rows));
   }
-  if (any_rank(!share || share->too_small(), ranks)) return std::nullopt;
-  Table own;
-  if (any_rank(!share->read(own), ranks)) return std::nullopt;
-  const SharedColumns shared = compare_columns(own, ranks);
-  if (any_rank(!shared.alike, ranks)) return std::nullopt;
-  const bool fine = has_kinds(own, shared.kinds) || share->read(own, shared.kinds);
-  if (any_rank(!fine, ranks)) return std::nullopt;
-  return merge_rows(std::move(own), shared.kinds, ranks);
+  to.rows += part.rows;
+}
+
+/// All ranks read the same bytes in the same pieces, so that each knows which rows are whose: those that
+/// begin in its share of the bytes.
+Table read_rows(const std::string& path, const ReadOptions& options, const TableRanks& ranks) {
+  constexpr Index kPartValues = Index{1} << 16U;
+  DigestingSource file(std::make_unique<FileSource>(path));
+  CountingSource bytes(file);
+  CsvText csv(bytes, path, options);
+  CsvParts parts(csv.window, csv.name, csv.layout.separator, options);
+  const Index most = std::max<Index>(1, kPartValues / parts.columns());
+  const double total = static_cast<double>(std::max<std::uint64_t>(1, file.size().value_or(1)));
+  Table own, part;
+  double before = static_cast<double>(bytes.count());
+  while (parts.next(part, most)) {
+    const int whose = std::min(ranks.size() - 1, static_cast<int>(before / total * ranks.size()));
+    if (whose == ranks.rank()) append(part, own);
+    before = static_cast<double>(bytes.count());
+  }
+  parts.check_has_rows();
+  append(part, own);  // it has no rows, but the columns
+  for (std::size_t j = 0; j < own.columns.size(); ++j) {
+    own.columns[j].name = part.columns[j].name;
+    own.columns[j].kind = part.columns[j].kind;
+    own.columns[j].levels = std::move(part.columns[j].levels);
+  }
+  if (options.digest && ranks.leads()) own.sha256 = file.finish();
+  return own;
+}
+
+/// What comes from a pipe cannot be read by all.
+bool can_be_shared(const std::string& path) {
+  std::error_code error;
+  return is_pattern(path) || std::filesystem::is_regular_file(path, error);
+}
+
+TableShare read_by_all(const std::string& path, const ReadOptions& options, const TableRanks& ranks) {
+  Table table;
+  ranks.together([&] { table = read_table(path, options); });
+  return whole_share(std::move(table));
 }
 
 }  // namespace
@@ -261,12 +223,33 @@ Range files_of_rank(const std::vector<std::uint64_t>& sizes, int rank, int size)
   return {first_from(rank), rank + 1 == size ? static_cast<Index>(sizes.size()) : first_from(rank + 1)};
 }
 
-Table read_shared(const std::string& pattern, const ReadOptions& options, Communicator& ranks) {
-  if (ranks.size() == 1 || !is_pattern(pattern)) return read_table(pattern, options);
-  std::optional<Table> table = read_in_shares(pattern, options, ranks);
-  if (!table) return read_table(pattern, options);
-  if (options.digest && ranks.rank() == 0) table->sha256 = DigestingSource(open_bytes(pattern)).finish();
-  return std::move(*table);
+TableShare whole_share(Table table) {
+  const Index rows = table.rows;
+  return {std::move(table), {}, rows};
+}
+
+TableShare read_shared(const std::string& path, const ReadOptions& options, const TableRanks& ranks) {
+  if (ranks.alone() || !ranks.all(can_be_shared(path))) return read_by_all(path, options, ranks);
+  std::optional<std::map<std::string, ColumnKind>> kinds;
+  ranks.together([&] {
+    options.validate();
+    kinds = first_kinds(path, options);
+  });
+  if (!kinds) return read_by_all(path, options, ranks);
+  ReadOptions own = options;
+  own.column_kinds = std::move(*kinds);
+  TableShare share{{}, ranks, 0};
+  if (is_pattern(path))
+    share.rows = read_files(path, list_files(path, ranks), own, ranks);
+  else
+    ranks.together([&] { share.rows = read_rows(path, options, ranks); });
+  share.rows_of_all = ranks.row_starts(share.rows.rows).back();
+  if (share.rows_of_all == 0) throw DataError(fmt::format("{} has a header but no rows", source_name(path)));
+  ranks.together([&] {
+    if (options.digest && ranks.leads() && share.rows.sha256.empty())
+      share.rows.sha256 = DigestingSource(open_bytes(path)).finish();
+  });
+  return share;
 }
 
 }  // namespace magva::table

@@ -30,6 +30,12 @@ const Column* Table::find(std::string_view name) const {
   return found == columns.end() ? nullptr : &*found;
 }
 
+std::string Table::place_of(Index row) const { return place(source, files, lines.line_of(row)); }
+
+std::string Table::place_of(Index row, std::string_view column) const {
+  return place(source, files, lines.line_of(row), column);
+}
+
 std::vector<std::string> Table::names() const {
   std::vector<std::string> all;
   for (const Column& column : columns) all.push_back(column.name);
