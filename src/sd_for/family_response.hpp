@@ -2,11 +2,12 @@
 // Linear response of a fit of low rank within its family, for single parameters, without any matrix of the
 // size of the covariance: solves with the ELBO's Hessian by conjugate gradients.
 //
-// In the coordinates mean, factors W and log d of N(mean, W W' + diag(d)^2), a tilt exp(t' theta) of the
+// In the coordinates mean, factors W and d of N(mean, W W' + diag(d)^2), a tilt exp(t' theta) of the
 // posterior moves the maximum of the ELBO by H^-1 (t, 0, 0), H minus the ELBO's Hessian there. Products with
 // H are differences of exact gradients. Preconditioned by what H is for a posterior whose precision is
-// Sigma^-1 in all directions: Sigma for the mean and for each factor, 1/2 for log d. A rotation of W changes
-// nothing, so H is singular, but no tilt moves along it.
+// Sigma^-1 in all directions: Sigma for the mean and for each factor, its own diagonal for d. Two things make
+// H singular, or nearly so: a rotation of W changes nothing, so such moves are taken out; and the best d_i
+// may be 0, where the ELBO has no maximum in log d_i but, being even in d_i, has one in d_i itself.
 #include <optional>
 
 #include "exact/newton.hpp"
