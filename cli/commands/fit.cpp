@@ -218,7 +218,7 @@ int put_in_place(const Values& values, UnfinishedFit& fit, const FitRecord& reco
 void complete(FitRecord& record, const source::ModelSource& source, const FitOutcome& outcome,
               const Values& values) {
   results::complete_record(record, source, outcome.result, seed_of(values));
-  results::add_sd_correction(outcome.sds, record);
+  results::add_sd_correction(outcome.sds, *source.reporter, record);
 }
 
 int finish(const Values& values, const source::ModelSource& source, UnfinishedFit& fit, FitRecord record,

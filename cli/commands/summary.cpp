@@ -38,6 +38,13 @@ std::string describe_sds(const FitRecord& r) {
   if (asked_for > 0) out += fmt::format(" for the {} asked for", asked_for);
   if (r.details.contains("sd_se"))
     out += fmt::format(" (standard error of log sd: {:.2g})", r.details["sd_se"].get<double>());
+  if (r.details.contains("sd_estimates")) {
+    const auto& estimates = r.details["sd_estimates"];
+    out += fmt::format(
+        "{} estimates of {} (standard error of log sd: up to {:.2g}), not in draws and predictions",
+        asked_for > 0 ? ";" : ",", estimates["parameters"].get<std::int64_t>(),
+        estimates["sd_se"].get<double>());
+  }
   return out;
 }
 
@@ -174,7 +181,12 @@ std::vector<ParameterSummary> parameters_of(const FitRecord& record, const optio
   if (values.flag("correct")) return corrected_parameters(values);
   if (!values.given("level")) return record.parameters;
   const results::StoredFit fit = results::load_fit(values.arguments.at(0));
-  return results::summarise(*make_reporter(fit), fit.posterior.best(), 1, values.number("level")).parameters;
+  const double level = values.number("level");
+  auto out = results::summarise(*make_reporter(fit), fit.posterior.best(), 1, level).parameters;
+  for (std::size_t k = 0; k < out.size(); ++k)
+    if (const ParameterSummary& stored = record.parameters.at(k); std::isfinite(stored.sd_se))
+      results::take_estimate(out[k], stored.sd, stored.sd_se, level);
+  return out;
 }
 
 int run_summary(const options::Values& values) {

@@ -98,6 +98,8 @@ void check_contradictions(const options::Values& values, std::vector<std::string
   if (values.given("rank") && values.text("rank") != "auto" && (form == "full-rank" || form == "mean-field"))
     found.push_back(
         fmt::format("--rank has no meaning with --approximation {}: leave one of them out", form));
+  if (values.given("layers") && values.text("shape") != "flow" && !values.given("rule"))
+    found.push_back("--layers is of a flow: add --shape flow, or leave --layers out");
   if (!values.given("rule")) return;
   for (const char* option : {"starts", "evaluations", "shape", "layers", "sd-for"})
     if (values.given(option))

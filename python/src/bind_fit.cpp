@@ -6,6 +6,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
+
 #include "bindings.hpp"
 #include "commands/ranks.hpp"
 #include "commands/sources.hpp"
@@ -15,6 +17,7 @@
 #include "magva/diagnostics.hpp"
 #include "magva/error.hpp"
 #include "options.hpp"
+#include "posterior/normal_quantile.hpp"
 #include "results/names.hpp"
 #include "results/parameter_summary.hpp"
 #include "rows.hpp"
@@ -76,7 +79,12 @@ std::vector<std::string> quantity_names(const ModelSource& source) {
 /// Of the quantities, one row each, by the draws that the record's summary is of.
 Matrix quantiles(const Fit& fit, const std::vector<double>& probabilities) {
   const auto seed = fit.record().options.value("seed", std::uint64_t{1});
-  return results::quantiles(*fit.source().reporter, fit.posterior().best(), seed, probabilities);
+  Matrix out = results::quantiles(*fit.source().reporter, fit.posterior().best(), seed, probabilities);
+  for (Index i = 0; i < out.rows(); ++i)
+    if (const auto& p = fit.record().parameters.at(static_cast<std::size_t>(i)); std::isfinite(p.sd_se))
+      for (Index k = 0; k < out.cols(); ++k)
+        out(i, k) = p.mean + normal_quantile(probabilities[static_cast<std::size_t>(k)]) * p.sd;
+  return out;
 }
 
 void bind_source(nb::module_& module) {

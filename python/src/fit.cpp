@@ -81,7 +81,7 @@ Fit Fit::run(const source::ModelSource& source, const options::Values& values, s
   FitResult result = source::fit(source, options, {std::ref(observation)});
   const SdCorrection sds = correct_sds(*source.model, result, sd_names, options, {std::ref(observation)});
   results::complete_record(record, source, result, options.seed);
-  results::add_sd_correction(sds, record);
+  results::add_sd_correction(sds, *source.reporter, record);
   return {source, std::move(record), result.posterior, observation.trace()};
 }
 

@@ -162,6 +162,14 @@ PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta
   return out;
 }
 
+void take_estimate(ParameterSummary& parameter, double sd, double se, double level) {
+  const double reach = normal_quantile(.5 * (1 + level)) * sd;
+  parameter.sd = sd;
+  parameter.sd_se = se;
+  parameter.q05 = parameter.mean - reach;
+  parameter.q95 = parameter.mean + reach;
+}
+
 Matrix quantiles(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
                  const std::vector<double>& probabilities) {
   const Marginals marginals(reporter, posterior, seed);

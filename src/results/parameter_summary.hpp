@@ -8,6 +8,9 @@
 
 namespace magva::results {
 
+/// Of the central intervals in a record.
+inline constexpr double kRecordLevel = .9;
+
 struct PosteriorSummary {
   std::vector<ParameterSummary> parameters;
   Index draws = 0;   ///< from which those that are no coordinates were computed; 0 if all are
@@ -18,11 +21,14 @@ struct PosteriorSummary {
 /// is summarised from draws. The outer quantiles, q05 and q95, are those of the central interval at this
 /// level.
 PosteriorSummary summarise(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
-                           double level = .9);
+                           double level = kRecordLevel);
 
 /// All quantities from these draws of theta, one column per draw.
 PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta, std::uint64_t seed,
-                           double level = .9);
+                           double level = kRecordLevel);
+
+/// Gives a coordinate of a Gaussian another sd, with the standard error of its logarithm.
+void take_estimate(ParameterSummary& parameter, double sd, double se, double level);
 
 /// Quantiles of the same marginals as in a summary with this seed: one row per quantity, one column per
 /// probability.

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <sstream>
 #include <unordered_map>
 
@@ -9,12 +8,16 @@
 #include "magva/sd_for.hpp"
 #include "response/corrected_fit.hpp"
 #include "sd_for/covariance_columns.hpp"
+#include "sd_for/estimated_sds.hpp"
 #include "sd_for/family_response.hpp"
 #include "sd_for/sampled_columns.hpp"
 
 namespace magva {
 
 namespace {
+
+/// Apart from the seeds of the assessment.
+constexpr std::uint64_t kEstimateSeed = 6;
 
 using ParameterPlaces = std::unordered_map<std::string, Index>;
 
@@ -77,25 +80,59 @@ SampledColumns checked_columns(Evaluator& evaluator, const Gaussian& q, const st
   return out;
 }
 
+/// A converged Gaussian without sds of all parameters.
+bool can_be_corrected(const FitResult& result) {
+  return result.stopped == StopReason::kConverged && !result.posterior.has_shape() &&
+         !result.posterior.has_correction() && !result.posterior.is_sparse();
+}
+
+SampledColumns find_columns(Evaluator& evaluator, const FitResult& result,
+                            const std::vector<Index>& coordinates, std::uint64_t seed) {
+  if (coordinates.empty()) return {};
+  if (result.expectations == Expectations::kExact && !result.posterior.is_dense())
+    return exact_columns(evaluator, result.posterior, coordinates);
+  return checked_columns(evaluator, result.posterior, coordinates, seed);
+}
+
+/// Low rank leaves sds to be estimated; where log h is not concave, they may be worse than the Gaussian's
+/// own.
+bool can_be_estimated(const Model& model, const FitResult& result) {
+  return result.expectations == Expectations::kExact && !result.posterior.is_dense() &&
+         model.expectations()->log_concave();
+}
+
+std::optional<SdEstimates> find_estimates(Evaluator& evaluator, const FitResult& result, std::uint64_t seed) {
+  const Gaussian& q = result.posterior;
+  ExactElbo elbo(*evaluator.model().expectations(), evaluator.workers());
+  const CurvatureTimes curvature = [&](const Matrix& v) {
+    evaluator.control()->poll();
+    return curvature_times(elbo, q, v);
+  };
+  return estimate_sds(q, curvature, result.gradient_evaluations, seed + kEstimateSeed);
+}
+
+struct FoundSds {
+  SampledColumns columns;
+  std::optional<SdEstimates> estimates;
+};
+
 /// What a result with this ending and posterior allows.
-SampledColumns find_columns(const Model& model, const FitResult& result,
-                            const std::vector<Index>& coordinates, const FitOptions& options,
-                            const std::vector<Observer>& observers) {
-  if (result.stopped != StopReason::kConverged || result.posterior.has_shape() ||
-      result.posterior.is_sparse())
-    return {};
+FoundSds find_sds(const Model& model, const FitResult& result, const std::vector<Index>& coordinates,
+                  const FitOptions& options, const std::vector<Observer>& observers) {
+  FoundSds out;
+  const bool estimated = can_be_estimated(model, result);
+  if (!can_be_corrected(result) || (coordinates.empty() && !estimated)) return out;
   Control control({.seconds = options.time_limit - result.seconds}, observers, Phase::kAssessment);
   control.go_on_from({{Phase::kAssessment, 0, result.gradient_evaluations, result.seconds, result.elbo},
                       static_cast<double>(result.gradient_evaluations)});
   Evaluator evaluator(model, choose_threads(options.threads, model), &control);
   try {
     control.enter(Phase::kAssessment);
-    if (result.expectations == Expectations::kExact && !result.posterior.is_dense())
-      return exact_columns(evaluator, result.posterior, coordinates);
-    return checked_columns(evaluator, result.posterior, coordinates, options.seed);
-  } catch (const Stopped&) {  // the sds stay as they are
-    return {};
+    out.columns = find_columns(evaluator, result, coordinates, options.seed);
+    if (estimated) out.estimates = find_estimates(evaluator, result, options.seed);
+  } catch (const Stopped&) {  // the other sds stay as they are
   }
+  return out;
 }
 
 }  // namespace
@@ -109,8 +146,10 @@ SdCorrection correct_sds(const Model& model, FitResult& result, const std::vecto
   const std::vector<Index> coordinates = coordinates_of(model, names);
   SdCorrection out;
   out.all = result.posterior.has_correction() && !result.posterior.has_shape();
-  if (out.all || coordinates.empty()) return out;
-  const SampledColumns found = find_columns(model, result, coordinates, options, observers);
+  if (out.all) return out;
+  FoundSds sds = find_sds(model, result, coordinates, options, observers);
+  out.estimates = std::move(sds.estimates);
+  const SampledColumns& found = sds.columns;
   for (const Index i : coordinates) {
     const bool corrected = std::binary_search(found.coordinates.begin(), found.coordinates.end(), i);
     (corrected ? out.parameters : out.failed).push_back(model.parameter_name(i));

@@ -93,6 +93,34 @@ class Sds(Case):
         self.fails(USAGE, *fit, "--sd-for", "nobody", "--out", "other", says="nobody")
         self.fails(USAGE, "fit", "data.csv", "--response", "y", "--rule", "adam", "--sd-for", "x0", "--out", "other", says="--sd-for")
 
+    def test_estimates_of_those_that_would_take_too_long(self):
+        """820 rows by 800 columns of low rank: no dense correction, but estimates with their standard errors."""
+        self.table(820, 799, 4)
+        fit = ["fit", "data.csv", "--response", "y", "--prior-variance", 1, "--rank", 1, "--shape", "gaussian"]
+        self.succeeds(*fit, "--sd-for", "x1", "--threads", 1, "--out", "fit", codes=(0, 3))
+        record = self.record()
+        self.assertEqual(record["details"]["sd"], "linear response")
+        self.assertEqual(record["details"]["sd_estimates"]["parameters"], 799)
+        for p in record["parameters"]:
+            if p["name"] == "x1":
+                self.assertNotIn("sd_se", p)
+                continue
+            self.assertLessEqual(p["sd_se"], .05)
+            self.assertAlmostEqual((p["q95"] - p["q05"]) / p["sd"], 2 * 1.6448536, places=5)
+        ratios = sorted(p["sd"] / p["sd_gaussian"] for p in record["parameters"])
+        self.assertGreater(ratios[len(ratios) // 2], 1.2)
+        # One of these by conjugate gradients.
+        self.succeeds(*fit, "--sd-for", "x5", "--threads", 2, "--out", "other", codes=(0, 3))
+        asked = {p["name"]: p for p in self.record("other")["parameters"]}["x5"]
+        estimated = {p["name"]: p for p in record["parameters"]}["x5"]
+        self.assertLess(abs(math.log(estimated["sd"] / asked["sd"])), 4 * estimated["sd_se"] + .03)
+        # The same whatever the number of threads, and in other intervals.
+        for p, other in zip(record["parameters"], self.record("other")["parameters"]):
+            if p["name"] not in ("x1", "x5"):
+                self.assertEqual(p, other)
+        shown = self.succeeds("summary", "fit", "--level", ".5").stdout
+        self.assertIn("estimates of 799", shown)
+
 
 if __name__ == "__main__":
     unittest.main()
