@@ -19,16 +19,23 @@ constexpr Index kFewestEstimateDraws = 64;
 constexpr Index kMostEstimateDraws = 224;
 /// Of x, relative to y, in the inner product of Sigma^-1: far below what draws leave of most sds. Others,
 /// those that a factor explains whole, have several times this as their error.
-constexpr double kRootResidual = 3e-4;
-constexpr double kRootError = 1e-3;
+constexpr double kRootResidual = 1e-3;
+constexpr double kRootError = 3e-3;
 constexpr std::size_t kStepsBetweenChecks = 5;
 constexpr std::int64_t kMostLanczosSteps = 150;
-/// Numbers in the bases of draws that are taken together, at most: a quarter of a gigabyte.
-constexpr double kMostBasisNumbers = 32e6;
+constexpr std::int64_t kUsualLanczosSteps = 40;
+/// Numbers in the bases of draws that are taken together, at most: half a gigabyte.
+constexpr std::int64_t kMostBasisNumbers = 64'000'000;
 
 Index draws_at_once(Index m) {
-  const double numbers = static_cast<double>(m) * static_cast<double>(kMostLanczosSteps);
-  return std::clamp(static_cast<Index>(kMostBasisNumbers / numbers), Index{1}, kDrawsAtOnce);
+  return std::clamp<Index>(kMostBasisNumbers / (m * kUsualLanczosSteps), 1, kDrawsAtOnce);
+}
+
+/// Steps for draws that are taken together, out of so many products for all that are needed at least.
+std::int64_t steps_allowed(std::int64_t products, Index draws, Index m) {
+  const Index together = draws_at_once(m);
+  const std::int64_t batches = std::max<Index>(1, (kFewestEstimateDraws - draws) / together);
+  return std::min({kMostLanczosSteps, kMostBasisNumbers / (m * together), products / batches});
 }
 
 /// Lanczos iteration from one start: the tridiagonal matrix, and what its inverse root makes of the start.
@@ -170,7 +177,8 @@ std::optional<SdEstimates> estimate_sds(const Gaussian& q, const CurvatureTimes&
   while (sums.draws < kMostEstimateDraws) {
     const auto first = static_cast<std::uint32_t>(sums.draws);
     const Matrix y = q.draws(together, seed, first).colwise() - q.mean();
-    const auto x = inverse_root_times(q, counted, y, std::min(kMostLanczosSteps, most_products - products));
+    const std::int64_t steps = steps_allowed(most_products - products, sums.draws, q.dimension());
+    const auto x = inverse_root_times(q, counted, y, steps);
     if (!x) return std::nullopt;
     sums.add(*x, y);
     if (sums.draws < kFewestEstimateDraws) continue;

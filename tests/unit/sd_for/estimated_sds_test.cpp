@@ -93,7 +93,7 @@ TEST(EstimatedSds, LanczosIterationFindsTheInverseRoot) {
     const auto found = inverse_root_times(at.q, at.times(), y, kNoLimit);
     ASSERT_TRUE(found.has_value()) << problem.name;
     const Matrix error = sigma.operatorInverseSqrt() * (*found - wanted);
-    EXPECT_LT(error.norm(), 1e-3 * (sigma.operatorInverseSqrt() * y).norm()) << problem.name;
+    EXPECT_LT(error.norm(), 2e-3 * (sigma.operatorInverseSqrt() * y).norm()) << problem.name;
   }
 }
 
@@ -128,7 +128,7 @@ TEST(EstimatedSds, AreThoseOfAGaussianThatIsRight) {
       q, [&](const Matrix& v) { return q.solve(v); }, kNoLimit, 1);
   ASSERT_TRUE(found.has_value());
   EXPECT_LT((found->sd - q.sd()).norm(), 1e-8);
-  EXPECT_LT(found->se.maxCoeff(), 2e-3);
+  EXPECT_LT(found->se.maxCoeff(), 4e-3);
 }
 
 TEST(EstimatedSds, AreTheSameForTheSameSeed) {
