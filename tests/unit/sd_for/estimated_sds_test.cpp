@@ -41,7 +41,7 @@ Problem chain() {
 /// More columns than rows, and counts that are large: precisions that differ by 1e4.
 Problem wide() { return {"wide", test::Kind::poisson, test::design(30, 70, 14), 1}; }
 
-Gaussian fitted(const Regression& model, Index rank) {
+Gaussian fit_of_rank(const Regression& model, Index rank) {
   FitOptions options;
   options.rank = rank;
   return fit(model, options).posterior.without_correction();
@@ -54,7 +54,7 @@ struct FittedCurvature {
   Matrix curvature;
 
   FittedCurvature(const Problem& problem, Index rank)
-      : model(problem.model()), q(fitted(model, rank)), curvature(dense_curvature()) {}
+      : model(problem.model()), q(fit_of_rank(model, rank)), curvature(dense_curvature()) {}
 
   CurvatureTimes times() const {
     return [this](const Matrix& v) { return Matrix(curvature * v); };
