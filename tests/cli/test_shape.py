@@ -96,6 +96,7 @@ class Shape(Case):
                          (self.folder / "gaussian/posterior.magva").read_bytes())
 
     def test_what_has_no_meaning_is_refused(self):
+        self.fails(2, *self.FIT, "--shape", "skewed", "--layers", 3, "--out", "fit", says="--shape flow")
         self.fails(2, *self.FIT, "--shape", "flow", "--rule", "adam", "--out", "fit", says=["--shape", "--rule"])
         self.fails(2, *self.FIT, "--shape", "round", "--out", "fit", says=["shape", "skewed"])
         self.fails(2, "fit", "data.csv", "--formula", "y ~ 1 + (1 | site)", "--family", "bernoulli", "--shape", "flow",
