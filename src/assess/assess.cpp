@@ -8,6 +8,7 @@
 
 #include "assess/heavy_tails.hpp"
 #include "assess/marginals.hpp"
+#include "assess/near_marginals.hpp"
 #include "assess/other_modes.hpp"
 #include "assess/pareto.hpp"
 #include "assess/reweighted.hpp"
@@ -37,9 +38,6 @@ constexpr double kCloseSpread = .5;
 /// In many dimensions small differences add up, too: a Gaussian whose every coordinate is .005 nats off, its
 /// mean by .1 sds or its sd by 7 %, has log weights with this sd for every square root of a parameter.
 constexpr double kNearSpread = .1;
-/// A mean that is further off, in sds, or an sd, by its logarithm, is in doubt: between the tenth that nobody
-/// minds and the quarter that misleads.
-constexpr double kDoubt = .17;
 /// Beyond this, an sd twice too small, a fit is of no use.
 constexpr double kUseless = .69;
 /// Log weights of the best Gaussian of any rank have an sd below m / sqrt(2) if the posterior is Gaussian:
@@ -231,21 +229,26 @@ double largest_error(const std::vector<MarginalError>& errors) {
 }
 
 /// Of the correction, if there is one. A correction that is no better than what it corrects is dropped; but
-/// that of a low-rank Gaussian is a full-rank one, which is better whatever single lines say. `spread`: sd of
-/// the log weights.
-std::vector<MarginalError> marginal_errors(Evaluator& evaluator, const Gaussian& q, double spread,
-                                           std::uint64_t seed, Assessment& out) {
-  const auto check = [&](const Gaussian& at) {
-    std::vector<MarginalError> errors = check_marginals(evaluator, at, seed);
+/// that of a low-rank Gaussian is a full-rank one, which is better whatever single lines say.
+std::vector<MarginalError> marginal_errors(Evaluator& evaluator, const Gaussian& q,
+                                           const SmoothedWeights& weights, const AssessmentOptions& options,
+                                           Assessment& out) {
+  const double spread = out.elbo_se * std::sqrt(static_cast<double>(weights.log_weights.size()));
+  const std::uint64_t seed = options.seed + 2;
+  const auto check = [&](const Gaussian& at, const std::vector<bool>& without) {
+    std::vector<MarginalError> errors = check_marginals(evaluator, at, seed, without);
     if (!(spread > kCloseSpread)) return errors;
-    const auto others = check_other_marginals(evaluator, at, seed, errors);
+    const auto others = check_other_marginals(evaluator, at, seed, errors, without);
     errors.insert(errors.end(), others.begin(), others.end());
     return errors;
   };
-  std::vector<MarginalError> errors = check(q.corrected());
+  std::vector<bool> near;
+  if (options.log_concave)
+    near = near_marginals(q.corrected(), options.seed + 1, weights, kDoubt, evaluator.workers());
+  std::vector<MarginalError> errors = check(q.corrected(), near);
   const double largest = largest_error(errors);
   if (!q.has_correction() || largest == 0 || !q.is_dense()) return errors;
-  std::vector<MarginalError> fitted = check(q);
+  std::vector<MarginalError> fitted = check(q, {});
   out.correction_holds = largest <= largest_error(fitted);
   return out.correction_holds ? errors : fitted;
 }
@@ -271,9 +274,8 @@ bool telling(const SmoothedWeights& weights) {
 /// Marginals that are not the Gaussian's, by name. True where an importance sample along one of them has
 /// found its way: then the posterior is understood.
 bool assess_marginals(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
-                      std::uint64_t seed, Assessment& out) {
-  const double spread = out.elbo_se * std::sqrt(static_cast<double>(weights.log_weights.size()));
-  std::vector<MarginalError> errors = marginal_errors(evaluator, q, spread, seed + 2, out);
+                      const AssessmentOptions& options, Assessment& out) {
+  std::vector<MarginalError> errors = marginal_errors(evaluator, q, weights, options, out);
   std::erase_if(errors, [](const MarginalError& error) { return !in_doubt(error); });
   if (errors.empty()) return false;
   bool understood = false;
@@ -286,9 +288,9 @@ bool assess_marginals(Evaluator& evaluator, const Gaussian& q, const SmoothedWei
   }
   const bool correctable =
       telling(weights) && out.correction_holds &&
-      weights_correct(
-          errors, q.corrected(),
-          weighted_moments(q.corrected(), seed + 1, exponentials(weights.log_weights), evaluator.workers()));
+      weights_correct(errors, q.corrected(),
+                      weighted_moments(q.corrected(), options.seed + 1, exponentials(weights.log_weights),
+                                       evaluator.workers()));
   out.warn(WarningKind::kReweighted, fmt::format("the approximation misses a part of the posterior of {}: {}",
                                                  describe(out.doubts), correctable ? kCorrect : kSample));
   if (worst > kUseless && out.ending.claims_optimum) out.trusted = false;
@@ -364,7 +366,7 @@ void assess_weighted_moments(Evaluator& evaluator, const Gaussian& q, const Smoo
 /// posterior's difference from the fitted Gaussian is understood.
 bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                   const AssessmentOptions& options, Assessment& out) {
-  bool understood = options.probe_marginals && assess_marginals(evaluator, q, weights, options.seed, out);
+  bool understood = options.probe_marginals && assess_marginals(evaluator, q, weights, options, out);
   if (out.ending.claims_optimum && options.probe_tails)
     understood = assess_tails(evaluator, q, options.seed + 4, out) || understood;
   const Gaussian& reported = out.correction_holds ? q.corrected() : q;

@@ -23,6 +23,7 @@ struct AssessmentOptions {
   std::optional<ElboEstimate> estimate;    ///< with these draws and seed + 1, where it is known already
   bool probe_tails = true;                 ///< false where they are known to be light
   bool probe_marginals = true;             ///< false where none can be far off
+  bool log_concave = false;                ///< the log density is concave
   /// Largest |log| by which linear response changes an sd of the best full-rank Gaussian; NaN: not known.
   double response = std::numeric_limits<double>::quiet_NaN();
 };

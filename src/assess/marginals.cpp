@@ -138,26 +138,32 @@ struct Suspect {
   MarginalError error;
 };
 
-std::vector<Index> coordinates_to_check(const Gaussian& q) {
+bool is_near(const std::vector<bool>& near, Index i) {
+  return !near.empty() && near[static_cast<std::size_t>(i)];
+}
+
+std::vector<Index> coordinates_to_check(const Gaussian& q, const std::vector<bool>& near) {
   const Index m = q.dimension();
   const Index stride = (m + kMostCoordinates - 1) / kMostCoordinates;
   std::vector<Index> out;
-  for (Index i = 0; i < m; i += stride) out.push_back(i);
+  for (Index i = 0; i < m; i += stride)
+    if (!is_near(near, i)) out.push_back(i);
   if (!q.is_sparse()) return out;
   const Vector met = q.precision()->structure()->entries_of_rows();
   const double many = std::max(static_cast<double>(kFewestMet), kShareMet * static_cast<double>(m));
   for (Index i = 0; i < m; ++i)
-    if (met(i) > many && i % stride != 0) out.push_back(i);
+    if (met(i) > many && i % stride != 0 && !is_near(near, i)) out.push_back(i);
   return out;
 }
 
-std::vector<Suspect> find_suspects(Evaluator& evaluator, const Gaussian& q) {
+std::vector<Suspect> find_suspects(Evaluator& evaluator, const Gaussian& q, const std::vector<bool>& near) {
   const Index m = q.dimension();
+  std::vector<Suspect> out;
+  const std::vector<Index> coordinates = coordinates_to_check(q, near);
+  if (coordinates.empty()) return out;
   Vector gradient(m);
   const double centre = evaluator.evaluate(q.mean(), gradient);
-  std::vector<Suspect> out;
   if (!std::isfinite(centre)) return out;
-  const std::vector<Index> coordinates = coordinates_to_check(q);
   const auto lines = static_cast<Index>(coordinates.size());
   const Vector z = line_points();
   for (Index first = 0; first < lines; first += kLinesAtOnce) {
@@ -266,8 +272,9 @@ void append_others(const LaplaceFindings& laplace, Index dimension, std::vector<
 
 }  // namespace
 
-std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed) {
-  const std::vector<Suspect> suspects = find_suspects(evaluator, q);
+std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                                           const std::vector<bool>& near) {
+  const std::vector<Suspect> suspects = find_suspects(evaluator, q, near);
   LaplaceFindings laplace(q.dimension());
   const auto walks = static_cast<std::size_t>(kLaplaceGradients / laplace_marginal_cost(q.dimension()));
   for (std::size_t k = 0; k < std::min(walks, suspects.size()); ++k)
@@ -290,12 +297,13 @@ std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian&
 }
 
 std::vector<MarginalError> check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                                                 const std::vector<MarginalError>& found) {
+                                                 const std::vector<MarginalError>& found,
+                                                 const std::vector<bool>& near) {
   const Index m = q.dimension();
   if (m * laplace_marginal_cost(m) > kOtherLaplaceGradients) return {};
   LaplaceFindings laplace(m);
   for (Index i = 0; i < m; ++i)
-    if (!among(found, i)) laplace.walk(evaluator, q, i, seed);
+    if (!among(found, i) && !is_near(near, i)) laplace.walk(evaluator, q, i, seed);
   std::vector<MarginalError> all = found;
   append_others(laplace, m, all);
   return {all.begin() + static_cast<std::ptrdiff_t>(found.size()), all.end()};

@@ -13,6 +13,10 @@
 
 namespace magva {
 
+/// A mean that is further off, in sds, or an sd, by its logarithm, is in doubt: between the tenth that nobody
+/// minds and the quarter that misleads.
+inline constexpr double kDoubt = .17;
+
 /// How far the posterior's marginal of a coordinate is from the Gaussian's.
 struct MarginalError {
   Index coordinate;
@@ -24,14 +28,16 @@ struct MarginalError {
 };
 
 /// The coordinates whose marginal is not the Gaussian's, the worst first. Looks at all coordinates up to
-/// some hundreds, at a part of them beyond.
-std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed);
+/// some hundreds, at a part of them beyond; not at those that are known to be `near`, if any are.
+std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                                           const std::vector<bool>& near = {});
 
 /// Of the coordinates that are not among `found`, those whose marginal is not the Gaussian's by Laplace's
 /// method. A line of conditional means does not see what moves of several coordinates at once make of a
 /// marginal: that of a location whose scale is another coordinate. Nothing where there are too many.
 std::vector<MarginalError> check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                                                 const std::vector<MarginalError>& found);
+                                                 const std::vector<MarginalError>& found,
+                                                 const std::vector<bool>& near = {});
 
 /// A density that is linear between grid points, normalised: of z on such a line.
 class LineDensity {

@@ -53,21 +53,26 @@ Matrix elbo_draws(const Gaussian& q, std::uint64_t seed, Index first, Index coun
   return theta;
 }
 
-ElboEstimate estimate_elbo(Evaluator& evaluator, const Gaussian& q, Index draws, std::uint64_t seed) {
-  ElboEstimate out;
-  out.log_weights.resize(draws);
+void extend_estimate(Evaluator& evaluator, const Gaussian& q, Index draws, std::uint64_t seed,
+                     ElboEstimate& estimate) {
   const Index block = elbo_block(q);
-  Index first = 0;
+  Index first = estimate.log_weights.size();
+  estimate.log_weights.conservativeResize(std::max(first, draws));
   try {
     for (; first < draws; first += std::min(block, draws - first)) {
       const Index count = std::min(block, draws - first);
       const Matrix theta = elbo_draws(q, seed, first, count, evaluator.workers());
-      out.log_weights.segment(first, count) = evaluator.evaluate_values(theta) - q.log_density(theta);
+      estimate.log_weights.segment(first, count) = evaluator.evaluate_values(theta) - q.log_density(theta);
     }
   } catch (const Stopped&) {
-    out.log_weights.conservativeResize(first);
+    estimate.log_weights.conservativeResize(first);
   }
-  summarise(out);
+  summarise(estimate);
+}
+
+ElboEstimate estimate_elbo(Evaluator& evaluator, const Gaussian& q, Index draws, std::uint64_t seed) {
+  ElboEstimate out;
+  extend_estimate(evaluator, q, draws, seed, out);
   return out;
 }
 

@@ -8,6 +8,10 @@ namespace magva {
 /// Where the evaluator's fit must end on the way: from the draws that were evaluated until then.
 ElboEstimate estimate_elbo(Evaluator& evaluator, const Gaussian& q, Index draws, std::uint64_t seed);
 
+/// Adds draws to an estimate with this seed, up to so many.
+void extend_estimate(Evaluator& evaluator, const Gaussian& q, Index draws, std::uint64_t seed,
+                     ElboEstimate& estimate);
+
 /// Columns [first, first + count) of the draws by which an ELBO is estimated.
 Matrix elbo_draws(const Gaussian& q, std::uint64_t seed, Index first, Index count, Workers& workers);
 /// How many of them to have at a time.

@@ -7,6 +7,9 @@
 #include <cmath>
 #include <limits>
 
+#include "assess/marginals.hpp"
+#include "assess/near_marginals.hpp"
+#include "assess/pareto.hpp"
 #include "core/elbo.hpp"
 #include "exact/linear_response.hpp"
 #include "exact/low_rank.hpp"
@@ -17,14 +20,17 @@ namespace magva {
 
 namespace {
 
-/// Draws for k-hat: first so many, which do where the log weights' sd is this small; else so many, at most.
-constexpr Index kFirstDraws = 100;
-constexpr double kSmallSpread = .25;
+/// Draws for k-hat: as few as will do where the log weights' sd is small. As many as the options have only
+/// where kUsualDraws do not show that all marginals are near, and more may.
+constexpr Index kFewestDraws = 32;
+constexpr Index kFewDraws = 100;
+constexpr Index kUsualDraws = 1000;
 /// If it is this small, and tails are light, the KL divergence is half the square, .005 nats: a mean that is
 /// off by d sds takes d^2 / 2 of it, the log of an sd that is off by e takes e^2. No line shows more than
-/// that.
+/// that. kFewestDraws give it to an eighth.
 constexpr double kTinySpread = .1;
-constexpr Index kMostDraws = 1000;
+constexpr double kSurelyTiny = .75 * kTinySpread;
+constexpr double kSmallSpread = .25;
 /// Largest m up to which the first factors are the quadratic's local maximum, not only eigenvectors.
 constexpr Index kQuadraticDimension = 300;
 
@@ -38,6 +44,34 @@ std::string describe_stop(const ExactStop& stop) {
 
 Gaussian full_rank_gaussian(const FullRankFit& fit) {
   return Gaussian::dense(fit.mean, Eigen::LLT<Matrix>(fit.root * fit.root.transpose()).matrixL());
+}
+
+double spread_of(const ElboEstimate& estimate) {
+  return estimate.se * std::sqrt(static_cast<double>(estimate.log_weights.size()));
+}
+
+/// Whether not all marginals are known to be near by the weights of these draws, and those of more may tell.
+bool more_would_tell(const ElboEstimate& estimate, const Gaussian& q, std::uint64_t seed, Workers& workers) {
+  if (!std::isfinite(estimate.elbo)) return false;
+  const SmoothedWeights weights = smooth_weights(estimate.log_weights);
+  if (weights.khat > kPoorKhat) return false;
+  const auto near = near_marginals(q, seed, weights, kDoubt, workers);
+  return near.empty() || std::find(near.begin(), near.end(), false) != near.end();
+}
+
+/// As few draws as their weights allow, to the number that the options have.
+ElboEstimate enough_draws(Evaluator& evaluator, const Gaussian& q, const AssessmentOptions& options) {
+  const std::uint64_t seed = options.seed + 1;
+  ElboEstimate out;
+  const auto spread_with = [&](Index draws) {
+    extend_estimate(evaluator, q, std::min(options.draws, draws), seed, out);
+    return spread_of(out);
+  };
+  if (spread_with(kFewestDraws) < kSurelyTiny || spread_with(kFewDraws) < kSmallSpread) return out;
+  extend_estimate(evaluator, q, std::min(options.draws, kUsualDraws), seed, out);
+  if (options.log_concave && more_would_tell(out, q, seed, evaluator.workers()))
+    extend_estimate(evaluator, q, options.draws, seed, out);
+  return out;
 }
 
 }  // namespace
@@ -158,19 +192,19 @@ double DefaultRun::correct(ExactFit& fit) {
 
 FitResult DefaultRun::assess_exact() {
   ExactFit& best = exact_fits_.front();
-  AssessmentOptions options{.draws = std::min(options_.diagnostic_draws, kMostDraws),
+  AssessmentOptions options{.draws = options_.diagnostic_draws,
                             .seed = options_.seed,
                             .quantities = options_.quantities ? &*options_.quantities : nullptr,
-                            .estimate = std::nullopt};
+                            .estimate = std::nullopt,
+                            .log_concave = model_.expectations()->log_concave()};
   if (!control_.stopped()) {
     control_.enter(Phase::kAssessment);
     options.response = correct(best);
-    const ElboEstimate first = estimate_elbo(evaluator_, best.posterior.corrected(),
-                                             std::min(options.draws, kFirstDraws), options.seed + 1);
-    const double spread = first.se * std::sqrt(static_cast<double>(first.log_weights.size()));
+    options.estimate = enough_draws(evaluator_, best.posterior.corrected(), options);
+    options.draws = options.estimate->log_weights.size();
+    const double spread = spread_of(*options.estimate);
     // What is close to a Gaussian and log-concave has light tails.
-    const bool light_tails = spread < kSmallSpread && model_.expectations()->log_concave();
-    if (spread < kSmallSpread) options.estimate = first;
+    const bool light_tails = spread < kSmallSpread && options.log_concave;
     options.probe_tails = !light_tails;
     options.probe_marginals = !(light_tails && spread < kTinySpread);
   }
