@@ -15,7 +15,7 @@ constexpr std::size_t kBatch = 8;  // ascents side by side
 /// Ascents: so many numbers in the products of all, and at least and at most so many.
 constexpr double kAscentEffort = 4e6;
 constexpr double kFewestAscents = 16;
-constexpr double kMostAscents = 160;
+constexpr double kMostAscents = 320;
 constexpr std::size_t kFewestWaited =
     5;                              // batches without anything better before the end, or half of all if more
 constexpr double kDistinct = 5e-4;  // nats by which two maxima differ

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "exact/local_maxima.hpp"
+#include "exact/quadratic_steps.hpp"
 #include "exact/riemannian_lbfgs.hpp"
 #include "search/curvature.hpp"
 
@@ -23,7 +24,9 @@ constexpr Index kSearchDimension = 300;
 /// Of the quadratic's local maxima those within so many nats of the best, at most so many, are followed
 /// exactly.
 constexpr double kPromising = .05;
-constexpr std::size_t kMostFollowed = 3;
+constexpr std::size_t kMostFollowed = 4;
+/// Times what the exact ELBO and the quadratic differ by that an ascent may gain.
+constexpr double kTrust = 2;
 /// Exact ascents from other factors, where the quadratic's would cost as much: so many numbers in the
 /// products of all their passes, and at most so many.
 constexpr double kExactEffort = 2e7;
@@ -72,21 +75,56 @@ LowRankPoint narrowed(ExactElbo& elbo, LowRankPoint point) {
   return point;
 }
 
-/// Ascents for the quadratic at the maximum `found`, then exact ones from the best of these.
-void follow_quadratic(ExactElbo& elbo, LowRankFit& found, std::uint64_t seed, const ExactObserver& go_on) {
-  const Matrix curvature =
-      positive_part(elbo.low_rank(found.at.mean, found.at.factors, found.at.residual_sd).curvature);
-  const AscentScales scales{curvature.diagonal().cwiseSqrt().cwiseInverse(), curvature};
+/// The local maximum near a start, with C there.
+struct Maximum {
+  LowRankFit fit;
+  Matrix curvature;
+};
+
+/// By steps with C, and where these end early by gradients.
+Maximum reach_maximum(ExactElbo& elbo, const LowRankPoint& start, const ExactObserver& go_on) {
+  QuadraticClimb climb = climb_by_quadratics(elbo, start, kExactTolerance, go_on);
+  LowRankFit fit{std::move(climb.at), climb.elbo, climb.stop};
+  if (fit.stop.converged || fit.stop.interrupted) return {std::move(fit), std::move(climb.curvature)};
+  const Vector conditional_sd = climb.curvature.diagonal().cwiseSqrt().cwiseInverse();
+  fit = ascend_low_rank(elbo, fit.at, {conditional_sd, climb.curvature}, kFinalTolerance, go_on);
+  CurvedElbo end = elbo.low_rank(fit.at.mean, fit.at.factors, fit.at.residual_sd);
+  return {std::move(fit), positive_part(end.curvature)};
+}
+
+/// Whether an ascent from `other` may lead above the maximum that was found. Where the exact ELBO differs
+/// from what the quadratic says of both, so much may still be gained.
+bool promising(ExactElbo& elbo, const Maximum& found, const LowRankPoint& other, double quadratic_gain) {
+  LowRankDerivatives ignored;
+  const double gain = elbo.low_rank(other.mean, other.factors, other.residual_sd, ignored) - found.fit.elbo;
+  return gain + kTrust * std::abs(gain - quadratic_gain) > kExactTolerance;
+}
+
+/// Of the local maxima for the quadratic there those that promise as much.
+void follow_quadratic(ExactElbo& elbo, Maximum& found, std::uint64_t seed, const ExactObserver& go_on) {
+  const QuadraticFitter fitter(found.curvature);
   const auto maxima =
-      search_local_maxima(curvature, {found.at.factors, found.at.residual_sd, 0}, elbo.workers(), seed,
-                          [&] { return go_on(elbo.passes(), found.elbo); });
-  const Vector mean = found.at.mean;
+      search_local_maxima(found.curvature, {found.fit.at.factors, found.fit.at.residual_sd, 0},
+                          elbo.workers(), seed, [&] { return go_on(elbo.passes(), found.fit.elbo); });
+  const Vector mean = found.fit.at.mean;
+  double own = fitter.value(found.fit.at.factors, found.fit.at.residual_sd);
   for (std::size_t k = 0; k < std::min(maxima.size(), kMostFollowed); ++k) {
     if (maxima[k].value < maxima.front().value - kPromising) break;
-    LowRankFit other = ascend_low_rank(elbo, {mean, maxima[k].factors, maxima[k].residual_sd}, scales,
-                                       kAscentTolerance, go_on);
-    if (other.elbo > found.elbo) found = std::move(other);
+    const LowRankPoint start{mean, maxima[k].factors, maxima[k].residual_sd};
+    if (!promising(elbo, found, start, maxima[k].value - own)) continue;
+    Maximum other = reach_maximum(elbo, start, go_on);
+    if (!(other.fit.elbo > found.fit.elbo)) continue;
+    found = std::move(other);
+    own = maxima[k].value;
   }
+}
+
+/// Where C and products with it cost little beside a pass.
+LowRankFit fit_by_quadratics(ExactElbo& elbo, const LowRankPoint& start, std::uint64_t seed,
+                             const ExactObserver& go_on) {
+  Maximum found = reach_maximum(elbo, narrowed(elbo, start), go_on);
+  if (start.factors.cols() > 0 && !found.fit.stop.interrupted) follow_quadratic(elbo, found, seed, go_on);
+  return std::move(found.fit);
 }
 
 /// Exact ascents from other factors.
@@ -116,13 +154,11 @@ LowRankFit ascend_low_rank(ExactElbo& elbo, const LowRankPoint& start, const Asc
 LowRankFit fit_low_rank(ExactElbo& elbo, const LowRankPoint& start, const AscentScales& scales,
                         std::uint64_t seed, const ExactObserver& go_on) {
   const Index m = elbo.dimension();
+  if (m <= kSearchDimension && m < 2 * elbo.expected().terms())
+    return fit_by_quadratics(elbo, start, seed, go_on);
   LowRankFit found = ascend_low_rank(elbo, narrowed(elbo, start), scales, kAscentTolerance, go_on);
-  if (start.factors.cols() > 0 && !found.stop.interrupted) {
-    if (m <= kSearchDimension && m < 2 * elbo.expected().terms())
-      follow_quadratic(elbo, found, seed, go_on);
-    else if (m <= kDenseDimension && scales.curvature)
-      follow_moves(elbo, found, scales, seed, go_on);
-  }
+  const bool search = start.factors.cols() > 0 && m <= kDenseDimension && scales.curvature;
+  if (search && !found.stop.interrupted) follow_moves(elbo, found, scales, seed, go_on);
   return ascend_low_rank(elbo, found.at, scales, kFinalTolerance, go_on);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/low_rank_plus_diagonal.hpp"
 #include "core/noise.hpp"
 #include "magva/error.hpp"
 #include "search/mode_search.hpp"
@@ -18,10 +19,9 @@ namespace {
 /// Columns beyond the rank, and iterations, of the subspace iteration that finds a start.
 constexpr Index kSubspaceExtra = 8;
 constexpr int kSubspaceIterations = 6;
-/// L-BFGS runs, iterations of each, and the gain in nats of a run below which there is no further one.
+/// L-BFGS runs, and iterations of each.
 constexpr int kQuadraticRestarts = 20;
 constexpr int kQuadraticIterations = 1000;
-constexpr double kQuadraticTolerance = 1e-3;
 /// Least residual sd, in conditional sds: its square costs less than 1e-4 nats a parameter.
 constexpr double kResidualFloor = .01;
 /// Random starts of the search for the highest local maximum: so many, or where m is large so many as m^2 p
@@ -137,7 +137,15 @@ Matrix QuadraticFitter::eigenvectors(ConstVectorRef residual_sd, Index rank) con
          (values.cwiseInverse().array() - 1).sqrt().matrix().asDiagonal();
 }
 
-QuadraticFit QuadraticFitter::maximize_from(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
+double QuadraticFitter::value(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
+  const LowRankPlusDiagonal sigma(factors, residual_sd);
+  const Matrix image = cholesky_.triangularView<Eigen::Lower>().transpose() * factors;
+  return -.5 * (image.squaredNorm() + residual_sd.cwiseQuotient(conditional_sd_).squaredNorm()) +
+         .5 * sigma.log_determinant();
+}
+
+QuadraticFit QuadraticFitter::maximize_from(ConstMatrixRef factors, ConstVectorRef residual_sd,
+                                            double tolerance) const {
   if (factors.cols() == 0) return mean_field();
   const Objective objective(cholesky_, conditional_sd_, factors.cols());
   const auto model = make_model(objective.dimension(), objective);
@@ -148,7 +156,7 @@ QuadraticFit QuadraticFitter::maximize_from(ConstMatrixRef factors, ConstVectorR
     const ModeSearch search = search_mode(evaluator, at, kQuadraticIterations);
     at = search.end.theta;
     value = search.end.log_density;
-    if (value - search.path.front().log_density < kQuadraticTolerance) break;
+    if (value - search.path.front().log_density < tolerance) break;
   }
   return {objective.factors(at), objective.residual_sd(at), value};
 }

@@ -11,6 +11,9 @@ namespace magva {
 /// grows.
 inline constexpr double kWeakestFactor = .98;
 
+/// Nats of gain below which an ascent is at its end.
+inline constexpr double kQuadraticTolerance = 1e-3;
+
 struct QuadraticFit {
   Matrix factors;      ///< W
   Vector residual_sd;  ///< d
@@ -28,8 +31,11 @@ class QuadraticFitter {
   /// The highest of the local maxima reached from many places: eigenvectors in other units, random factors,
   /// and the best so far with one factor disturbed. Where the fit must end, the best so far.
   QuadraticFit best(Index rank) const;
-  /// The local maximum reached from a given point.
-  QuadraticFit maximize_from(ConstMatrixRef factors, ConstVectorRef residual_sd) const;
+  /// The local maximum reached from a given point: L-BFGS begins anew until that gains less than the
+  /// tolerance.
+  QuadraticFit maximize_from(ConstMatrixRef factors, ConstVectorRef residual_sd,
+                             double tolerance = kQuadraticTolerance) const;
+  double value(ConstMatrixRef factors, ConstVectorRef residual_sd) const;
   /// For the given d the best W: eigenvectors of D A D, as long as their eigenvalues are below 1.
   Matrix eigenvectors(ConstVectorRef residual_sd, Index rank) const;
   /// The value of the unrestricted optimum, Sigma = A^-1.
