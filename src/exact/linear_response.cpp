@@ -19,13 +19,6 @@ double cubed(Index n) {
   return x * x * x;
 }
 
-/// (C - correction)^-1, if that is a covariance.
-std::optional<Matrix> inverse(const Matrix& precision) {
-  const Eigen::LLT<Matrix> factor(precision);
-  if (factor.info() != Eigen::Success) return std::nullopt;
-  return factor.solve(Matrix::Identity(precision.rows(), precision.cols()));
-}
-
 /// Half of X' diag(by_mean) P: how the mean's gradient depends on the covariance's coordinates.
 Matrix cross_hessian(const PredictorTerms& terms, const Matrix& by_coordinates) {
   return .5 * terms.rows.transpose() * (terms.by_mean.asDiagonal() * by_coordinates);
@@ -39,7 +32,7 @@ std::optional<Matrix> eliminate_coordinates(const PredictorTerms& terms, const M
   const Eigen::LLT<Matrix> factor(own);
   if (factor.info() != Eigen::Success) return std::nullopt;
   const Matrix cross = cross_hessian(terms, by_coordinates);
-  return inverse(curvature - cross * factor.solve(cross.transpose()));
+  return positive_inverse(curvature - cross * factor.solve(cross.transpose()));
 }
 
 // lambda = the symmetric S in Sigma = L (I + S) L', on an orthonormal basis: there H is I / 2.
@@ -68,7 +61,7 @@ std::optional<Matrix> respond_in_rows(const PredictorTerms& terms, const Matrix&
   const Matrix system = Matrix::Identity(n, n) - squares * terms.by_variance.asDiagonal();
   const Matrix variances = system.partialPivLu().solve(squares * weighted);
   const Matrix correction = .5 * weighted.transpose() * variances;
-  return inverse(curvature - .5 * (correction + correction.transpose()));
+  return positive_inverse(curvature - .5 * (correction + correction.transpose()));
 }
 
 /// Multiplications of the two ways.
@@ -83,6 +76,12 @@ ResponseWork response_work(Index n, Index m) {
 }
 
 }  // namespace
+
+std::optional<Matrix> positive_inverse(const Matrix& symmetric) {
+  const Eigen::LLT<Matrix> factor(symmetric);
+  if (factor.info() != Eigen::Success) return std::nullopt;
+  return factor.solve(Matrix::Identity(symmetric.rows(), symmetric.cols()));
+}
 
 bool linear_response_affordable(Index terms, Index dimension) {
   const ResponseWork work = response_work(terms, dimension);

@@ -43,6 +43,9 @@ std::optional<Matrix> linear_response(const PredictorTerms& terms, const Matrix&
 /// Of the best full-rank Gaussian N(mean, root root'), whatever log h is.
 std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vector& mean, const Matrix& root);
 
+/// Of a symmetric matrix; nothing if it is not positive definite.
+std::optional<Matrix> positive_inverse(const Matrix& symmetric);
+
 /// The coordinates z of a point.
 Vector reduce(const ReducedDensity& reduced, const Vector& theta);
 

@@ -97,10 +97,10 @@ std::optional<Vector> mean_response(const NegativeHessian& hessian, const Vector
   return x.mean;
 }
 
-/// N(mean, root root').
-struct FullRankGaussian {
+/// The best N(mean, Sigma), with E[-Hessian] there: Sigma^-1, and nearer to it than what was fitted.
+struct BestFullRank {
   Vector mean;
-  Matrix root;
+  Matrix curvature;
 };
 
 double multiplications(const ExactElbo& elbo) {
@@ -108,22 +108,19 @@ double multiplications(const ExactElbo& elbo) {
   return (static_cast<double>(elbo.expected().terms()) + m) * m * m;
 }
 
-/// The best one, from a fit of any rank.
-std::optional<FullRankGaussian> best_full_rank(ExactElbo& elbo, const Gaussian& q,
-                                               const ExactObserver& go_on) {
-  if (q.is_dense()) return FullRankGaussian{q.mean(), q.factors()};
-  if (!elbo.expected().log_concave() || multiplications(elbo) > kMostNewtonWork) return std::nullopt;
-  FullRankFit fit = fit_full_rank(elbo, q.mean(), go_on);
+/// After one more step, which takes no pass.
+std::optional<BestFullRank> if_converged(FullRankFit fit) {
   if (!fit.stop.converged) return std::nullopt;
-  return FullRankGaussian{std::move(fit.mean), std::move(fit.root)};
+  const Vector step = Eigen::LLT<Matrix>(fit.curvature).solve(fit.gradient);
+  return BestFullRank{fit.mean + step, std::move(fit.curvature)};
 }
 
-/// One more step towards Sigma^-1 = C, which holds at the optimum.
-std::optional<Matrix> polished_covariance(ExactElbo& elbo, const FullRankGaussian& best) {
-  const Index m = best.mean.size();
-  const Eigen::LLT<Matrix> factor(elbo.full_rank(best.mean, best.root, 0).curvature);
-  if (factor.info() != Eigen::Success) return std::nullopt;
-  return factor.solve(Matrix::Identity(m, m));
+/// From a fit of any rank.
+std::optional<BestFullRank> best_full_rank(ExactElbo& elbo, const Gaussian& q, const ExactObserver& go_on) {
+  if (q.is_dense()) return BestFullRank{q.mean(), elbo.full_rank(q.mean(), q.factors(), 0).curvature};
+  if (!elbo.expected().log_concave() || multiplications(elbo) > kMostNewtonWork) return std::nullopt;
+  const Matrix near = elbo.low_rank(q.mean(), q.factors(), q.residual_sd()).curvature;
+  return if_converged(fit_full_rank(elbo, q.mean(), near, go_on));
 }
 
 bool affordable_by_terms(const ExactElbo& elbo) {
@@ -168,14 +165,12 @@ double elbo_of(ExactElbo& elbo, const Gaussian& q) {
 
 /// The best full-rank Gaussian of z. Its ELBO is that of its theta, so that one of a log h that is not
 /// concave must not be below the fit's.
-std::optional<FullRankGaussian> best_reduced(ExactElbo& elbo, const Gaussian& q,
-                                             const ReducedDensity& reduced, ExactElbo& within,
-                                             const ExactObserver& go_on) {
+std::optional<BestFullRank> best_reduced(ExactElbo& elbo, const Gaussian& q, const ReducedDensity& reduced,
+                                         ExactElbo& within, const ExactObserver& go_on) {
   if (multiplications(within) > kMostNewtonWork) return std::nullopt;
   FullRankFit fit = fit_full_rank(within, reduce(reduced, q.mean()), go_on);
-  if (!fit.stop.converged) return std::nullopt;
   if (!elbo.expected().log_concave() && fit.elbo < elbo_of(elbo, q) - kExactTolerance) return std::nullopt;
-  return FullRankGaussian{std::move(fit.mean), std::move(fit.root)};
+  return if_converged(std::move(fit));
 }
 
 /// In as many dimensions as there are terms, where these are fewer than the parameters.
@@ -187,7 +182,7 @@ std::optional<LinearResponse> reduced_linear_response(ExactElbo& elbo, const Gau
   ExactElbo within(*reduced->density, elbo.workers());
   const auto best = best_reduced(elbo, q, *reduced, within, go_on);
   if (!best) return std::nullopt;
-  const auto covariance = polished_covariance(within, *best);
+  const auto covariance = positive_inverse(best->curvature);
   if (!covariance) return std::nullopt;
   const auto response = covariance_response(within, best->mean, *covariance);
   if (!response && q.is_dense()) return std::nullopt;
@@ -236,7 +231,7 @@ std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q
   if (q.is_dense() && !affordable_by_terms(elbo) && !affordable_by_differences(elbo)) return std::nullopt;
   const auto best = best_full_rank(elbo, q, go_on);
   if (!best) return std::nullopt;
-  const auto covariance = polished_covariance(elbo, *best);
+  const auto covariance = positive_inverse(best->curvature);
   if (!covariance) return std::nullopt;
   const auto response = covariance_response(elbo, best->mean, *covariance);
   if (!response && q.is_dense()) return std::nullopt;

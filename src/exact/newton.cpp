@@ -50,10 +50,10 @@ NewtonPoint evaluate(ExactElbo& elbo, Vector mean, Matrix precision) {
   return {std::move(mean), std::move(precision), std::move(root), log_determinant, std::move(at)};
 }
 
-/// From the start's own curvature; a Gaussian too wide for a finite ELBO is made narrower.
-NewtonPoint first_point(ExactElbo& elbo, ConstVectorRef start) {
+/// From a curvature; a Gaussian too wide for a finite ELBO is made narrower.
+NewtonPoint first_point(ExactElbo& elbo, ConstVectorRef start, const Matrix& curvature) {
   Eigen::LLT<Matrix> llt;
-  Matrix precision = positive_definite(elbo.point(start).curvature, llt);
+  Matrix precision = positive_definite(curvature, llt);
   NewtonPoint point = evaluate(elbo, start, precision);
   for (int k = 0; k < 30 && !std::isfinite(point.at.elbo); ++k)
     point = evaluate(elbo, start, precision *= 10);
@@ -139,12 +139,20 @@ NewtonAscent ascend_by_newton(ExactElbo& elbo, NewtonPoint point, const ExactObs
 NewtonPoint start_of_ascent(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
   if (const auto some = thinned(elbo.expected())) {
     ExactElbo rough(*some, elbo.workers());
-    const NewtonPoint found =
-        ascend_by_newton(rough, first_point(rough, start), uncounted(elbo, go_on)).point;
+    const NewtonPoint found = ascend_by_newton(rough, first_point(rough, start, rough.point(start).curvature),
+                                               uncounted(elbo, go_on))
+                                  .point;
     NewtonPoint point = evaluate(elbo, found.mean, found.precision);
     if (std::isfinite(point.at.elbo)) return point;
   }
-  return first_point(elbo, start);
+  return first_point(elbo, start, elbo.point(start).curvature);
+}
+
+FullRankFit fit_from(ExactElbo& elbo, NewtonPoint start, const ExactObserver& go_on) {
+  NewtonAscent ascent = ascend_by_newton(elbo, std::move(start), go_on);
+  NewtonPoint& end = ascent.point;
+  return {std::move(end.mean),         std::move(end.root), std::move(end.at.gradient),
+          std::move(end.at.curvature), end.at.elbo,         ascent.stop};
 }
 
 }  // namespace
@@ -157,8 +165,12 @@ ModePoint newton_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver
 }
 
 FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
-  NewtonAscent ascent = ascend_by_newton(elbo, start_of_ascent(elbo, start, go_on), go_on);
-  return {std::move(ascent.point.mean), std::move(ascent.point.root), ascent.point.at.elbo, ascent.stop};
+  return fit_from(elbo, start_of_ascent(elbo, start, go_on), go_on);
+}
+
+FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, ConstMatrixRef precision,
+                          const ExactObserver& go_on) {
+  return fit_from(elbo, first_point(elbo, start, precision), go_on);
 }
 
 }  // namespace magva

@@ -37,11 +37,16 @@ ModePoint newton_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver
 
 struct FullRankFit {
   Vector mean;
-  Matrix root;  ///< Sigma = root root'
+  Matrix root;       ///< Sigma = root root'
+  Vector gradient;   ///< E[gradient] and E[-Hessian] there, which are 0 and Sigma^-1 up to what the next step
+  Matrix curvature;  ///< would change
   double elbo;
   ExactStop stop;
 };
 
 FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on);
+/// From N(start, precision^-1).
+FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, ConstMatrixRef precision,
+                          const ExactObserver& go_on);
 
 }  // namespace magva

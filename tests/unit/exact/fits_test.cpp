@@ -10,6 +10,7 @@
 #include "exact/local_maxima.hpp"
 #include "exact/low_rank.hpp"
 #include "exact/newton.hpp"
+#include "exact/quadratic_steps.hpp"
 #include "magva/posterior.hpp"
 #include "unit/exact/problems.hpp"
 
@@ -230,6 +231,72 @@ TEST(ExactLowRank, SameBitsForAnyNumberOfThreads) {
     EXPECT_EQ(fit.at.mean, fits.front().at.mean);
     EXPECT_EQ(fit.at.factors, fits.front().at.factors);
   }
+}
+
+// Steps to the best Gaussian for a constant curvature.
+TEST(QuadraticSteps, NeedOneStepForAGaussianPosterior) {
+  const Regression model = problem(Kind::known_noise, 40, 15, 7);
+  Workers workers(1);
+  ExactElbo elbo(*model.expectations(), workers);
+  const Vector sd = elbo.point(model.start()).curvature.diagonal().cwiseSqrt().cwiseInverse();
+  const QuadraticClimb climb =
+      climb_by_quadratics(elbo, {model.start(), sd.asDiagonal() * test::normals(15, 2, 6), sd}, 1e-4, kGoOn);
+  EXPECT_TRUE(climb.stop.converged);
+  EXPECT_EQ(climb.stop.iterations, 1);
+  EXPECT_EQ(elbo.passes(), 3);  // one of them for the sds
+}
+
+// With many rows for each parameter a few steps are all, and they end where ascents by gradients end.
+TEST(QuadraticSteps, EndWhereGradientsDo) {
+  for (const Kind kind : {Kind::logistic, Kind::poisson}) {
+    const Regression model = problem(kind, 2000, 10, 9);
+    Workers workers(1);
+    ExactElbo elbo(*model.expectations(), workers);
+    const ModePoint mode = newton_mode(elbo, model.start(), kGoOn);
+    const Vector sd = mode.curvature.diagonal().cwiseSqrt().cwiseInverse();
+    const QuadraticFit quadratic = QuadraticFitter(mode.curvature).fit(2);
+    const LowRankPoint start{mode.mean, quadratic.factors, quadratic.residual_sd};
+    ExactElbo counted(*model.expectations(), workers);
+    const QuadraticClimb climb = climb_by_quadratics(counted, start, 1e-4, kGoOn);
+    EXPECT_TRUE(climb.stop.converged);
+    EXPECT_LE(counted.passes(), 5);
+    const LowRankFit plain = ascend_low_rank(elbo, start, {sd, mode.curvature}, 1e-6, kGoOn);
+    EXPECT_NEAR(climb.elbo, plain.elbo, 1e-3);
+    LowRankDerivatives ignored;
+    EXPECT_EQ(climb.elbo, elbo.low_rank(climb.at.mean, climb.at.factors, climb.at.residual_sd).elbo);
+    EXPECT_NEAR(climb.elbo, elbo.low_rank(climb.at.mean, climb.at.factors, climb.at.residual_sd, ignored),
+                1e-10 * std::abs(climb.elbo));
+  }
+}
+
+// Few rows: steps may end early, but never lower than where they began.
+TEST(QuadraticSteps, NeverFall) {
+  const Regression model = problem(Kind::logistic, 30, 12, 5);
+  Workers workers(1);
+  ExactElbo elbo(*model.expectations(), workers);
+  double last = -std::numeric_limits<double>::infinity();
+  const ExactObserver watch = [&](std::int64_t, double value) {
+    EXPECT_GE(value, last);
+    last = value;
+    return true;
+  };
+  const QuadraticClimb climb = climb_by_quadratics(
+      elbo, {model.start(), .1 * test::normals(12, 2, 6), Vector::Constant(12, .1)}, 1e-4, watch);
+  EXPECT_GE(climb.elbo, last);
+}
+
+// A fit of full rank from a given precision ends where that from the start's own curvature does.
+TEST(ExactFullRank, StartsFromAGivenPrecision) {
+  const Regression model = problem(Kind::logistic, 80, 8, 4);
+  Workers workers(1);
+  ExactElbo elbo(*model.expectations(), workers);
+  const FullRankFit plain = fit_full_rank(elbo, model.start(), kGoOn);
+  ExactElbo counted(*model.expectations(), workers);
+  const FullRankFit again = fit_full_rank(counted, plain.mean, plain.curvature, kGoOn);
+  EXPECT_TRUE(again.stop.converged);
+  EXPECT_EQ(counted.passes(), 1);
+  EXPECT_NEAR(again.elbo, plain.elbo, kExactTolerance);
+  EXPECT_LT((again.root.transpose() * again.curvature * again.root - Matrix::Identity(8, 8)).norm(), .03);
 }
 
 }  // namespace
