@@ -11,6 +11,7 @@ namespace magva::detail {
 namespace {
 
 constexpr int kRowTile = 4;
+constexpr Index kRootColumns = 24;  // of a root that meet the rows at once
 
 template <class Scalar>
 const Scalar* row_of(const DenseRows<Scalar>& x, Index i) {
@@ -87,11 +88,24 @@ void add_weighted_squares(const DenseRows<Scalar>& x, RowSpan rows, const double
   for (; i < rows.count; ++i) add_weighted_squares_tile<1>(x, rows.first + i, weight + i, out);
 }
 
+/// Rows of these columns of the root before nothing but zeros: all of an upper triangle's last columns, few
+/// of its first.
+Index used_rows(const RowMatrix& root, Index first, Index columns) {
+  Index used = root.rows();
+  while (used > 1 && (root.row(used - 1).segment(first, columns).array() == 0).all()) --used;
+  return used;
+}
+
 template <class Scalar>
 void add_variances(const DenseRows<Scalar>& x, RowSpan rows, const RowMatrix& root, double* variance) {
   RowMatrix copy;
-  const RowMatrix product = doubles(x, rows, copy) * root;
-  Eigen::Map<Vector>(variance, rows.count) += product.rowwise().squaredNorm();
+  const auto all = doubles(x, rows, copy);
+  for (Index j = 0; j < root.cols(); j += kRootColumns) {
+    const Index columns = std::min(kRootColumns, root.cols() - j);
+    const Index used = used_rows(root, j, columns);
+    const RowMatrix product = all.leftCols(used) * root.block(0, j, used, columns);
+    Eigen::Map<Vector>(variance, rows.count) += product.rowwise().squaredNorm();
+  }
 }
 
 template <class Scalar>
