@@ -19,19 +19,19 @@ folder <- commandArgs(TRUE)[1]
 n <- {rows}; m <- {cols}
 x <- matrix(readBin(file.path(folder, "large-x.bin"), "double", n * m), n, m)
 y <- readBin(file.path(folder, "large-y.bin"), "double", n)
-seconds <- system.time(fit <- glm(y ~ x - 1, family = binomial()))[["elapsed"]]
-cat(seconds, coef(fit))
+seconds <- system.time(fit <- glm(y ~ x - 1, family = binomial()))
+cat(seconds[["elapsed"]], seconds[["user.self"]] + seconds[["sys.self"]], coef(fit))
 """
 
 
 def fastest(fit, times=2):
-    best = None
+    best = processor = np.inf
     for _ in range(times):
-        start = time.perf_counter()
+        start, begin = time.perf_counter(), time.process_time()
         coefficients = fit()
-        seconds = time.perf_counter() - start
-        best = seconds if best is None else min(best, seconds)
-    return best, np.ravel(coefficients)
+        best = min(best, time.perf_counter() - start)
+        processor = min(processor, time.process_time() - begin)
+    return best, processor, np.ravel(coefficients)
 
 
 def statsmodels(x, y):
@@ -51,7 +51,7 @@ def r_glm(folder, x, y):
     script = folder / "glm.R"
     script.write_text(R_SCRIPT.format(rows=len(y), cols=x.shape[1]))
     output = subprocess.run(["Rscript", script, folder], check=True, capture_output=True, text=True).stdout.split()
-    return float(output[0]), np.array([float(word) for word in output[1:]])
+    return float(output[0]), float(output[1]), np.array([float(word) for word in output[2:]])
 
 
 def main():
@@ -63,11 +63,11 @@ def main():
         peers["R glm"] = lambda: r_glm(folder, x, y)
     out = {}
     for name, fit in peers.items():
-        seconds, coefficients = fit()
+        seconds, processor, coefficients = fit()
         difference = float(np.abs(coefficients - mean).max())
         if difference > 0.05:
             sys.exit(f"{name} and magva differ by {difference:.3g} in a coefficient")
-        out[name] = {"seconds": seconds, "difference": difference}
+        out[name] = {"seconds": seconds, "processor_seconds": processor, "difference": difference}
     (folder / "exact_peers.json").write_text(json.dumps(out, indent=1))
 
 

@@ -81,6 +81,7 @@ def exact_rows(ours, peer):
         note = "" if exact["converged"] else " (not converged)"
         rows.append((label + note, draws["converged_after"] / exact["converged_after"], ">=", wanted))
         rows.append(("  whole fits, with what assesses them", draws["seconds"] / exact["seconds"], "", None))
+        rows.append(("  the same in processor seconds", draws["processor_seconds"] / exact["processor_seconds"], "", None))
         rows.append(("  ELBO: exact - draws, nats", exact["elbo"] - draws["elbo"], ">=", -4 * draws["elbo_se"]))
     seconds = ours["exact_large"]["seconds"]
     to_converged = ours["exact_large"]["converged_after"]
@@ -90,6 +91,9 @@ def exact_rows(ours, peer):
     if python:
         rows.append(("  the faster of statsmodels and scikit-learn / magva", min(python) / seconds, ">=", 1))
         rows.append(("  the same / magva to 'converged', before it is assessed", min(python) / to_converged, "", None))
+        processor = min(peer[name]["processor_seconds"] for name in ("statsmodels", "scikit-learn") if name in peer)
+        rows.append(("  the same in processor seconds, whole fits",
+                     processor / ours["exact_large"]["processor_seconds"], "", None))
     return rows
 
 
