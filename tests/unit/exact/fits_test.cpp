@@ -239,8 +239,8 @@ TEST(QuadraticSteps, NeedOneStepForAGaussianPosterior) {
   Workers workers(1);
   ExactElbo elbo(*model.expectations(), workers);
   const Vector sd = elbo.point(model.start()).curvature.diagonal().cwiseSqrt().cwiseInverse();
-  const QuadraticClimb climb =
-      climb_by_quadratics(elbo, {model.start(), sd.asDiagonal() * test::normals(15, 2, 6), sd}, 1e-4, kGoOn);
+  const QuadraticClimb climb = climb_by_quadratics(
+      elbo, {model.start(), sd.asDiagonal() * test::normals(15, 2, 6), sd}, 1e-4, test::kGoOn);
   EXPECT_TRUE(climb.stop.converged);
   EXPECT_EQ(climb.stop.iterations, 1);
   EXPECT_EQ(elbo.passes(), 3);  // one of them for the sds
@@ -252,15 +252,15 @@ TEST(QuadraticSteps, EndWhereGradientsDo) {
     const Regression model = problem(kind, 2000, 10, 9);
     Workers workers(1);
     ExactElbo elbo(*model.expectations(), workers);
-    const ModePoint mode = newton_mode(elbo, model.start(), kGoOn);
+    const ModePoint mode = newton_mode(elbo, model.start(), test::kGoOn);
     const Vector sd = mode.curvature.diagonal().cwiseSqrt().cwiseInverse();
     const QuadraticFit quadratic = QuadraticFitter(mode.curvature).fit(2);
     const LowRankPoint start{mode.mean, quadratic.factors, quadratic.residual_sd};
     ExactElbo counted(*model.expectations(), workers);
-    const QuadraticClimb climb = climb_by_quadratics(counted, start, 1e-4, kGoOn);
+    const QuadraticClimb climb = climb_by_quadratics(counted, start, 1e-4, test::kGoOn);
     EXPECT_TRUE(climb.stop.converged);
     EXPECT_LE(counted.passes(), 5);
-    const LowRankFit plain = ascend_low_rank(elbo, start, {sd, mode.curvature}, 1e-6, kGoOn);
+    const LowRankFit plain = ascend_low_rank(elbo, start, {sd, mode.curvature}, 1e-6, test::kGoOn);
     EXPECT_NEAR(climb.elbo, plain.elbo, 1e-3);
     LowRankDerivatives ignored;
     EXPECT_EQ(climb.elbo, elbo.low_rank(climb.at.mean, climb.at.factors, climb.at.residual_sd).elbo);
@@ -290,9 +290,9 @@ TEST(ExactFullRank, StartsFromAGivenPrecision) {
   const Regression model = problem(Kind::logistic, 80, 8, 4);
   Workers workers(1);
   ExactElbo elbo(*model.expectations(), workers);
-  const FullRankFit plain = fit_full_rank(elbo, model.start(), kGoOn);
+  const FullRankFit plain = fit_full_rank(elbo, model.start(), test::kGoOn);
   ExactElbo counted(*model.expectations(), workers);
-  const FullRankFit again = fit_full_rank(counted, plain.mean, plain.curvature, kGoOn);
+  const FullRankFit again = fit_full_rank(counted, plain.mean, plain.curvature, test::kGoOn);
   EXPECT_TRUE(again.stop.converged);
   EXPECT_EQ(counted.passes(), 1);
   EXPECT_NEAR(again.elbo, plain.elbo, kExactTolerance);
