@@ -179,14 +179,19 @@ void LevelIntegral::integrate_curves(Vector& value) const {
 void LevelIntegral::prepare_draws(const Vector& offset, const ContentOf& content) {
   find_modes(offset, content, Wanted::profile, at_);
   find_curves(offset, content);
-  // At an innermost level the mode is exact, and some points do; elsewhere it is that of the profile.
+  // At an innermost level the mode is exact, and the curve's points do; elsewhere it is that of the profile.
   const CurvePoints& curve = curve_points();
-  const Index steps = shape_.innermost ? curve.z.size() : kPlacesOfBound;
-  const Vector z = Vector::LinSpaced(steps, -curve.reach(), curve.reach());
   bound_ = Vector::Zero(shape_.groups);
-  for (const double at : z)
-    for (Index g = 0; g < shape_.groups; ++g)
-      bound_(g) = std::max(bound_(g), log_density(g, at) - log_proposal(at * at, 1));
+  if (shape_.innermost) {
+    for (Index p = 0; p < curve.z.size(); ++p)
+      bound_ = bound_.cwiseMax(
+          Vector(points_.row(3 * p).transpose().array() - log_proposal(curve.z(p) * curve.z(p), 1)));
+  } else {
+    for (const double z : Vector::LinSpaced(kPlacesOfBound, -curve.reach(), curve.reach()).eval()) {
+      const double proposal = log_proposal(z * z, 1);
+      for (Index g = 0; g < shape_.groups; ++g) bound_(g) = std::max(bound_(g), log_density(g, z) - proposal);
+    }
+  }
   bound_.array() += kBoundMargin;
 }
 
