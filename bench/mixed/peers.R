@@ -95,6 +95,7 @@ if (arguments[1] == "export") {
       if (peer == "lm" || has(peer))
         tryCatch(suppressWarnings(suppressMessages(report(peer, d, fits[[arguments[3]]][[peer]]))), error = function(e) NULL)
   } else if (has("rstanarm") && !is.null(nuts[[arguments[3]]])) {
+    suppressMessages(library(rstanarm))  # stan_lmer looks for stan_glmer on the search path
     cat("time rstanarm", processor(suppressWarnings(nuts[[arguments[3]]](d))), "\n")
   }
 }

@@ -128,7 +128,7 @@ std::unique_ptr<const MixedModel> make_mixed(MixedData data, MixedPriors priors,
 /// Responses 0, 1, ... of unordered classes, P(y = k) proportional to exp(eta_k), eta_0 = 0. Each other class
 /// has coefficients and group effects of its own, with sds of their own, under the same priors: names and
 /// terms of the result are those of the first of these classes, then of the next, and begin with the class,
-/// "b: x1". There must be one group term, with few effects of all classes together; others are a UsageError.
+/// "b: x1". Horseshoe priors are a UsageError.
 std::unique_ptr<const MixedModel> make_mixed_categorical(MixedData data, const MixedPriors& priors,
                                                          const std::vector<std::string>& classes);
 

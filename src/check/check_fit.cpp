@@ -43,6 +43,7 @@ class ChunkCheck {
   ChunkCheck(const CheckInput& input, ConstVectorRef log_weights, Index chunk)
       : input_(input),
         log_weights_(log_weights),
+        weights_(log_weights.array().exp()),
         first_(chunk * kRowsOfChunk),
         rows_(input.rows.from(first_, std::min(kRowsOfChunk, input.rows.rows - first_))),
         at_(input.distributions(first_, rows_.rows)),
@@ -93,14 +94,12 @@ class ChunkCheck {
   double probability_below(Index i, ConstVectorRef log_weights, const Row& log_likelihood) {
     const double y = rows_.response[i];
     const bool censored = rows_.status && rows_.status[i] == 0;
+    const Vector weights = log_weights.array().exp();
     double at_most = 0;
-    double equal = 0;
-    for (Index s = 0; s < input_.draws(); ++s) {
-      const double w = std::exp(log_weights(s));
-      if (w == 0) continue;
-      at_most += w * at_->cdf(i, s, y);
-      if (input_.discrete()) equal += w * std::exp(log_likelihood(s));
-    }
+    for (Index s = 0; s < input_.draws(); ++s)
+      if (weights(s) > 0) at_most += weights(s) * at_->cdf(i, s, y);
+    const double equal =
+        input_.discrete() ? weights.dot(log_likelihood.transpose().array().exp().matrix()) : 0.0;
     const double u = std::uniform_real_distribution<double>()(generator_);
     if (censored) return at_most + u * (1 - at_most);
     return at_most - (1 - u) * equal;
@@ -111,18 +110,17 @@ class ChunkCheck {
     double second = 0;
     double within = 0;
     for (Index s = 0; s < input_.draws(); ++s) {
-      const double w = std::exp(log_weights_(s));
       const double m = at_->mean(i, s);
-      first += w * m;
-      second += w * m * m;
-      within += w * at_->variance(i, s);
+      first += weights_(s) * m;
+      second += weights_(s) * m * m;
+      within += weights_(s) * at_->variance(i, s);
     }
     mean = first;
     sd = std::sqrt(std::max(0.0, second - first * first) + within);
   }
 
   const CheckInput& input_;
-  const Vector log_weights_;
+  const Vector log_weights_, weights_;
   Index first_;
   ResponseRows rows_;
   std::unique_ptr<const RowDistributions> at_;

@@ -1,6 +1,6 @@
 #include "mixed/block_system.hpp"
 
-#include <Eigen/LU>
+#include <Eigen/Cholesky>
 #include <algorithm>
 
 namespace magva::mixed {
@@ -25,8 +25,6 @@ std::size_t entry(const BlockPlace& place, Index i, Index j) {
   return static_cast<std::size_t>(place.offset +
                                   (place.transposed ? i * place.stride + j : j * place.stride + i));
 }
-
-using ConstMap = Eigen::Map<const Matrix>;
 
 }  // namespace
 
@@ -91,6 +89,17 @@ struct TermRows {
   double one = 1;
 };
 
+template <int kRows, int kColumns>
+void add_small_blocks(const TermRows& a, const TermRows& b, const std::int32_t* block_of_row,
+                      ConstVectorRef weights, Vector& blocks) {
+  for (Index i = 0; i < weights.size(); ++i) {
+    double* block = blocks.data() + block_of_row[i] * kRows * kColumns;
+    const double *left = a.of(i), *right = b.of(i);
+    for (int l = 0; l < kColumns; ++l)
+      for (int k = 0; k < kRows; ++k) block[l * kRows + k] += weights(i) * left[k] * right[l];
+  }
+}
+
 /// blocks[block_of_row] += w a b', for all rows.
 void add_blocks(const TermRows& a, const TermRows& b, const std::int32_t* block_of_row,
                 ConstVectorRef weights, Vector& blocks) {
@@ -98,6 +107,9 @@ void add_blocks(const TermRows& a, const TermRows& b, const std::int32_t* block_
     for (Index i = 0; i < weights.size(); ++i) blocks(block_of_row[i]) += weights(i);
     return;
   }
+  if (a.count == 2 && b.count == 2) return add_small_blocks<2, 2>(a, b, block_of_row, weights, blocks);
+  if (a.count == 2 && b.count == 1) return add_small_blocks<2, 1>(a, b, block_of_row, weights, blocks);
+  if (a.count == 1 && b.count == 2) return add_small_blocks<1, 2>(a, b, block_of_row, weights, blocks);
   for (Index i = 0; i < weights.size(); ++i) {
     double* block = blocks.data() + block_of_row[i] * a.count * b.count;
     const double *left = a.of(i), *right = b.of(i);
@@ -108,104 +120,142 @@ void add_blocks(const TermRows& a, const TermRows& b, const std::int32_t* block_
 
 }  // namespace
 
-BlockSystem::Gram BlockSystem::gram(ConstVectorRef weights) const {
+BlockSystem::Gram BlockSystem::gram(ConstMatrixRef weights) const {
+  const Index p = problem_.columns(), predictors = problem_.predictors;
   Gram out;
   out.x = Matrix::Zero(coefficients_, coefficients_);
   for (std::size_t k = 0; k < terms(); ++k) {
     const TermRows effects(term(k));
     out.term.push_back(Vector::Zero(term(k).level_count() * effects.count * effects.count));
     out.with_x.push_back(RowMatrix::Zero(term(k).level_count() * effects.count, coefficients_));
-    add_blocks(effects, effects, effects.group, weights, out.term[k]);
+    add_blocks(effects, effects, effects.group, weights.col(place(k, k)), out.term[k]);
   }
   for (const TermPair& pair : pairs_) {
     const TermRows a(term(pair.first)), b(term(pair.second));
     Vector& blocks = out.pair.emplace_back(Vector::Zero(pair.count * a.count * b.count));
-    add_blocks(a, b, pair.of_row.data(), weights, blocks);
+    add_blocks(a, b, pair.of_row.data(), weights.col(place(pair.first, pair.second)), blocks);
   }
   if (coefficients_ == 0) return out;
+  std::vector<RowMatrix> weighted(static_cast<std::size_t>(pair_count(predictors)));
   for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
-    const RowMatrix weighted = weights.segment(first, rows.rows()).asDiagonal() * rows;
-    out.x.noalias() += rows.transpose() * weighted;
+    for (Index c = 0; c < predictors; ++c)
+      for (Index d = 0; d <= c; ++d) {
+        RowMatrix& own = weighted[static_cast<std::size_t>(pair_place(c, d))];
+        own = weights.col(pair_place(c, d)).segment(first, rows.rows()).asDiagonal() * rows;
+        out.x.block(c * p, d * p, p, p).noalias() += rows.transpose() * own;
+      }
     for (std::size_t k = 0; k < terms(); ++k) {
       const TermRows effects(term(k));
-      for (Index i = 0; i < rows.rows(); ++i) {
-        const double* from = weighted.data() + i * coefficients_;
-        const double* z = effects.of(first + i);
-        double* to = out.with_x[k].data() + effects.group[first + i] * effects.count * coefficients_;
-        for (Index a = 0; a < effects.count; ++a)
-          for (Index j = 0; j < coefficients_; ++j) *to++ += z[a] * from[j];
+      for (Index d = 0; d < predictors; ++d) {
+        const double* from = weighted[static_cast<std::size_t>(pair_place(predictor(k), d))].data();
+        for (Index i = 0; i < rows.rows(); ++i, from += p) {
+          const double* z = effects.of(first + i);
+          double* to =
+              out.with_x[k].data() + effects.group[first + i] * effects.count * coefficients_ + d * p;
+          for (Index a = 0; a < effects.count; ++a, to += coefficients_)
+            for (Index j = 0; j < p; ++j) to[j] += z[a] * from[j];
+        }
       }
     }
   });
+  for (Index c = 0; c < predictors; ++c)
+    for (Index d = 0; d < c; ++d)
+      out.x.block(d * p, c * p, p, p) = out.x.block(c * p, d * p, p, p).transpose();
   return out;
 }
 
-Vector BlockSystem::transposed_times(ConstVectorRef t) const {
+Vector BlockSystem::transposed_times(ConstMatrixRef t) const {
+  const Index p = problem_.columns();
   Vector out = Vector::Zero(size());
   for (std::size_t k = 0; k < terms(); ++k) {
     const TermRows effects(term(k));
-    for (Index i = 0; i < t.size(); ++i) {
+    const auto own = t.col(predictor(k));
+    for (Index i = 0; i < own.size(); ++i) {
       double* to = out.data() + effect(k, effects.group[i]);
       const double* z = effects.of(i);
-      for (Index a = 0; a < effects.count; ++a) to[a] += z[a] * t(i);
+      for (Index a = 0; a < effects.count; ++a) to[a] += z[a] * own(i);
     }
   }
   if (coefficients_ > 0)
     for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
-      out.segment(coefficient(), coefficients_).noalias() += rows.transpose() * t.segment(first, rows.rows());
+      for (Index c = 0; c < problem_.predictors; ++c)
+        out.segment(coefficient() + c * p, p).noalias() +=
+            rows.transpose() * t.col(c).segment(first, rows.rows());
     });
   return out;
 }
 
-Vector BlockSystem::times(ConstVectorRef b) const {
-  Vector out = Vector::Zero(problem_.rows());
+Matrix BlockSystem::times(ConstVectorRef b) const {
+  const Index p = problem_.columns();
+  Matrix out = Matrix::Zero(problem_.rows(), problem_.predictors);
   if (coefficients_ > 0)
     for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
-      out.segment(first, rows.rows()).noalias() = rows * b.segment(coefficient(), coefficients_);
+      for (Index c = 0; c < problem_.predictors; ++c)
+        out.col(c).segment(first, rows.rows()).noalias() = rows * b.segment(coefficient() + c * p, p);
     });
   for (std::size_t k = 0; k < terms(); ++k) {
     const TermRows effects(term(k));
-    for (Index i = 0; i < out.size(); ++i) {
+    double* to = out.col(predictor(k)).data();
+    for (Index i = 0; i < out.rows(); ++i) {
       const double* from = b.data() + effect(k, effects.group[i]);
       const double* z = effects.of(i);
-      for (Index a = 0; a < effects.count; ++a) out(i) += z[a] * from[a];
+      for (Index a = 0; a < effects.count; ++a) to[i] += z[a] * from[a];
     }
   }
   return out;
+}
+
+template <int kSize>
+void BlockSystem::assemble_term(std::size_t k, const Gram& gram, const Scales& scales,
+                                AlignedNumbers& values) const {
+  using Block = Eigen::Matrix<double, kSize, kSize>;
+  const Block lambda = scales.term[k];
+  const Index q = lambda.rows();
+  for (Index g = 0; g < term(k).level_count(); ++g) {
+    const BlockPlace& place = cholesky_->diagonal(first_block_[k] + g);
+    const Eigen::Map<const Block> own(gram.term[k].data() + g * q * q, q, q);
+    const Block block = lambda.transpose() * own * lambda;
+    for (Index b = 0; b < q; ++b)
+      for (Index a = b; a < q; ++a) values[entry(place, a, b)] = block(a, b) + (a == b ? 1 : 0);
+  }
+}
+
+template <int kSize>
+void BlockSystem::assemble_pair(std::size_t t, const Gram& gram, const Scales& scales,
+                                AlignedNumbers& values) const {
+  using Block = Eigen::Matrix<double, kSize, kSize>;
+  const TermPair& pair = pairs_[t];
+  const Block first = scales.term[pair.first], second = scales.term[pair.second];
+  const Index qa = first.rows(), qb = second.rows();
+  for (Index g = 0; g < pair.count; ++g) {
+    const BlockPlace& place = cholesky_->below(pair.below + g);
+    const Eigen::Map<const Block> own(gram.pair[t].data() + g * qa * qb, qa, qb);
+    const Block block = first.transpose() * own * second;
+    for (Index b = 0; b < qb; ++b)
+      for (Index a = 0; a < qa; ++a) values[entry(place, b, a)] = block(a, b);
+  }
 }
 
 void BlockSystem::assemble(const Gram& gram, const Scales& scales, AlignedNumbers& values) const {
   std::fill(values.begin(), values.end(), 0.0);
+  // Sizes that are known to the compiler are worth a copy of the code.
   for (std::size_t k = 0; k < terms(); ++k) {
     const Index q = term(k).effect_count();
-    const Matrix& lambda = scales.term[k];
-    for (Index g = 0; g < term(k).level_count(); ++g) {
-      const BlockPlace& place = cholesky_->diagonal(first_block_[k] + g);
-      if (q == 1) {
-        values[entry(place, 0, 0)] = lambda(0, 0) * lambda(0, 0) * gram.term[k](g) + 1;
-        continue;
-      }
-      const Matrix block = lambda.transpose() * ConstMap(gram.term[k].data() + g * q * q, q, q) * lambda;
-      for (Index b = 0; b < q; ++b)
-        for (Index a = b; a < q; ++a) values[entry(place, a, b)] = block(a, b) + (a == b ? 1 : 0);
-    }
+    if (q == 1)
+      assemble_term<1>(k, gram, scales, values);
+    else if (q == 2)
+      assemble_term<2>(k, gram, scales, values);
+    else
+      assemble_term<Eigen::Dynamic>(k, gram, scales, values);
   }
   for (std::size_t t = 0; t < pairs_.size(); ++t) {
-    const TermPair& pair = pairs_[t];
-    const Matrix& first = scales.term[pair.first];
-    const Matrix& second = scales.term[pair.second];
-    const Index qa = first.rows(), qb = second.rows();
-    const double both = first(0, 0) * second(0, 0);
-    for (Index g = 0; g < pair.count; ++g) {
-      const BlockPlace& place = cholesky_->below(pair.below + g);
-      if (qa * qb == 1) {
-        values[static_cast<std::size_t>(place.offset)] = both * gram.pair[t](g);
-        continue;
-      }
-      const Matrix block = first.transpose() * ConstMap(gram.pair[t].data() + g * qa * qb, qa, qb) * second;
-      for (Index b = 0; b < qb; ++b)
-        for (Index a = 0; a < qa; ++a) values[entry(place, b, a)] = block(a, b);
-    }
+    const Index qa = term(pairs_[t].first).effect_count(), qb = term(pairs_[t].second).effect_count();
+    if (qa == 1 && qb == 1)
+      assemble_pair<1>(t, gram, scales, values);
+    else if (qa == 2 && qb == 2)
+      assemble_pair<2>(t, gram, scales, values);
+    else
+      assemble_pair<Eigen::Dynamic>(t, gram, scales, values);
   }
   if (coefficients_ == 0) return;
   Vector row(coefficients_);
@@ -254,54 +304,67 @@ void BlockSystem::scale_transposed(const Scales& scales, VectorRef b) const {
   if (coefficients_ > 0) b.segment(coefficient(), coefficients_).array() *= scales.coefficient.array();
 }
 
-Vector BlockSystem::row_forms(const Scales& scales, const AlignedNumbers& inverse) const {
-  Vector out(problem_.rows());
+Matrix BlockSystem::row_forms(const Scales& scales, const AlignedNumbers& inverse) const {
+  const Index p = problem_.columns(), predictors = problem_.predictors;
+  Matrix out = Matrix::Zero(problem_.rows(), pair_count(predictors));
   const Matrix corner =
       coefficients_ > 0 ? Matrix(Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(
                               inverse.data() + cholesky_->diagonal(blocks_ - 1).offset, coefficients_,
                               coefficients_, Eigen::OuterStride<>(cholesky_->diagonal(blocks_ - 1).stride)))
                         : Matrix(0, 0);
+  // What lies on one side of the diagonal of blocks counts on both.
+  const auto times = [&](Index c, Index d) { return c == d ? 2.0 : 1.0; };
   std::vector<Vector> f(terms());
-  const auto dot = [&](const double* a, const double* b) {
-    double sum = 0;
-    for (Index j = 0; j < coefficients_; ++j) sum += a[j] * b[j];
-    return sum;
-  };
   for_each_chunk(problem_.data.design, [&](Index first, const RowMatrix& rows) {
-    const RowMatrix x = rows * scales.coefficient.asDiagonal();
-    const RowMatrix xc = x * corner;
-    for (Index i = 0; i < rows.rows(); ++i) {
+    const Index count = rows.rows();
+    std::vector<RowMatrix> x;
+    for (Index c = 0; c < predictors; ++c)
+      x.emplace_back(rows * scales.coefficient.segment(c * p, p).asDiagonal());
+    for (Index c = 0; c < predictors; ++c)
+      for (Index d = 0; d <= c; ++d)
+        out.col(pair_place(c, d)).segment(first, count) =
+            (x[static_cast<std::size_t>(c)] * corner.block(c * p, d * p, p, p))
+                .cwiseProduct(x[static_cast<std::size_t>(d)])
+                .rowwise()
+                .sum();
+    for (Index i = 0; i < count; ++i) {
       const Index row = first + i;
-      double sum = dot(x.data() + i * coefficients_, xc.data() + i * coefficients_);
       for (std::size_t k = 0; k < terms(); ++k) {
         const Index q = term(k).effect_count(), g = term(k).group[static_cast<std::size_t>(row)];
         f[k].setZero(q);
         for (Index a = 0; a < q; ++a)
           for (Index b = a; b < q; ++b) f[k](a) += scales.term[k](b, a) * z(k, row, b);
         const BlockPlace& own = cholesky_->diagonal(first_block_[k] + g);
+        double& to = out(row, place(k, k));
         for (Index b = 0; b < q; ++b)
-          for (Index a = 0; a < q; ++a) sum += f[k](a) * f[k](b) * inverse[entry(own, a, b)];
+          for (Index a = 0; a < q; ++a) to += f[k](a) * f[k](b) * inverse[entry(own, a, b)];
         if (coefficients_ == 0) continue;
         const BlockPlace& with_x = cholesky_->below(below_x_ + first_block_[k] + g);
-        for (Index a = 0; a < q; ++a)
-          sum += 2 * f[k](a) * dot(x.data() + i * coefficients_, inverse.data() + entry(with_x, 0, a));
+        for (Index d = 0; d < predictors; ++d) {
+          const double* right = x[static_cast<std::size_t>(d)].data() + i * p;
+          double sum = 0;
+          for (Index a = 0; a < q; ++a) {
+            const double* left = inverse.data() + entry(with_x, d * p, a);
+            for (Index j = 0; j < p; ++j) sum += f[k](a) * left[j] * right[j];
+          }
+          out(row, pair_place(predictor(k), d)) += times(predictor(k), d) * sum;
+        }
       }
       for (const TermPair& pair : pairs_) {
-        const BlockPlace& place = cholesky_->below(pair.below + pair.of_row[static_cast<std::size_t>(row)]);
+        const BlockPlace& at = cholesky_->below(pair.below + pair.of_row[static_cast<std::size_t>(row)]);
+        double sum = 0;
         for (Index a = 0; a < f[pair.first].size(); ++a)
           for (Index b = 0; b < f[pair.second].size(); ++b)
-            sum += 2 * f[pair.first](a) * f[pair.second](b) * inverse[entry(place, b, a)];
+            sum += f[pair.first](a) * f[pair.second](b) * inverse[entry(at, b, a)];
+        out(row, place(pair.first, pair.second)) +=
+            times(predictor(pair.first), predictor(pair.second)) * sum;
       }
-      out(row) = sum;
     }
   });
   return out;
 }
 
 namespace {
-
-/// Pairs within larger groups are many, and what they add is of the order of one over their number.
-constexpr std::size_t kMostRowsOfPairs = 256;
 
 std::vector<std::vector<Index>> rows_by_group(const GroupTerm& term) {
   std::vector<std::vector<Index>> rows(static_cast<std::size_t>(term.level_count()));
@@ -310,26 +373,110 @@ std::vector<std::vector<Index>> rows_by_group(const GroupTerm& term) {
   return rows;
 }
 
-/// Sum over the pairs of columns f_i, f_j, i != j, of t_i t_j (f_i' C f_j)^3 with C = (I + sum w_i f_i
-/// f_i')^-1.
-double cubes_of_group(const Matrix& f, const Vector& weights, const Vector& t) {
-  const Index q = f.rows();
-  const Matrix c = (Matrix::Identity(q, q) + f * weights.asDiagonal() * f.transpose()).inverse();
-  const Matrix cubes = (f.transpose() * c * f).array().cube();
-  return t.dot(cubes * t) - t.cwiseAbs2().dot(cubes.diagonal());
+/// sum += sum_k size_k g_k g_k g_k over the columns of g, and the square of what was added.
+double add_cubes(const Matrix& g, const double* size, Vector& sum) {
+  const Index n = g.rows();
+  double square = 0;
+  for (Index k = 0; k < g.cols(); ++k) {
+    double* to = sum.data();
+    for (Index a = 0; a < n; ++a)
+      for (Index b = 0; b < n; ++b)
+        for (Index c = 0; c < n; ++c) *to++ += size[k] * g(a, k) * g(b, k) * g(c, k);
+    for (Index l = 0; l < g.cols(); ++l) {
+      double product = 0;
+      for (Index a = 0; a < n; ++a) product += g(a, k) * g(a, l);
+      square += size[k] * size[l] * product * product * product;
+    }
+  }
+  return square;
 }
 
 }  // namespace
 
-double BlockSystem::shared_cubes(const Scales& scales, ConstVectorRef weights, ConstVectorRef t) const {
+// A single effect: of each group sums of w f^2, t f^3 and t^2 f^6 do.
+double BlockSystem::shared_cubes_of_single(std::size_t k, const Scales& scales, ConstVectorRef weights,
+                                           ConstVectorRef t) const {
+  const TermRows effects(term(k));
+  const Index levels = term(k).level_count();
+  Vector precision = Vector::Ones(levels), cubes = Vector::Zero(levels), squares = Vector::Zero(levels);
+  for (Index i = 0; i < t.size(); ++i) {
+    const Index g = effects.group[i];
+    const double f = scales.term[k](0, 0) * *effects.of(i), cube = t(i) * f * f * f;
+    precision(g) += weights(i) * f * f;
+    cubes(g) += cube;
+    squares(g) += cube * cube;
+  }
+  return ((cubes.array().square() - squares.array()) / precision.array().cube()).sum();
+}
+
+// What the effects of a group multiply in its rows, a matrix for each predictor: B' f.
+std::vector<Matrix> BlockSystem::multipliers(std::size_t t, const Scales& scales,
+                                             const std::vector<Index>& rows) const {
+  const TermRows effects(term(t));
+  Matrix z(effects.count, static_cast<Index>(rows.size()));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    z.col(static_cast<Index>(i)) = Eigen::Map<const Vector>(effects.of(rows[i]), effects.count);
+  std::vector<Matrix> out;
+  for (std::size_t k = t; k < terms(); k += problem_.terms_each())
+    out.emplace_back(scales.term[k].transpose() * z);
+  return out;
+}
+
+namespace {
+
+/// I + the sum over a group's rows of f W f'.
+Matrix group_precision(const std::vector<Matrix>& f, const Matrix& weights) {
+  const auto predictors = static_cast<Index>(f.size());
+  const Index q = f[0].rows();
+  Matrix out = Matrix::Identity(predictors * q, predictors * q);
+  for (Index c = 0; c < predictors; ++c)
+    for (Index d = 0; d <= c; ++d)
+      out.block(c * q, d * q, q, q) += f[static_cast<std::size_t>(c)] *
+                                       weights.col(pair_place(c, d)).asDiagonal() *
+                                       f[static_cast<std::size_t>(d)].transpose();
+  return out;
+}
+
+}  // namespace
+
+// With C = R R' and g = R' B' f the products (g_i' g_j)^3 of all pairs add up to the square of the sum of all
+// cubes g g g.
+double BlockSystem::shared_cubes_of(std::size_t t, const Scales& scales, ConstMatrixRef weights,
+                                    const ThirdDerivatives& thirds) const {
+  const Index q = term(t).effect_count(), points = thirds.points(), all = problem_.predictors * q;
+  Vector whole(all * all * all);
+  Matrix g(all, points);
   double sum = 0;
-  for (std::size_t k = 0; k < terms(); ++k)
-    for (const std::vector<Index>& rows : rows_by_group(term(k))) {
-      if (rows.empty() || rows.size() > kMostRowsOfPairs) continue;
-      Matrix f = Matrix::Ones(term(k).effect_count(), static_cast<Index>(rows.size()));
-      if (term(k).z.cols() > 0) f = term(k).z(rows, Eigen::all).transpose();
-      sum += cubes_of_group(scales.term[k].transpose() * f, weights(rows), t(rows));
+  for (const std::vector<Index>& rows : rows_by_group(term(t))) {
+    if (rows.empty()) continue;
+    std::vector<Matrix> f = multipliers(t, scales, rows);
+    const Eigen::LLT<Matrix> llt(group_precision(f, weights(rows, Eigen::all)));
+    for (Index c = 0; c < problem_.predictors; ++c) {
+      Matrix& own = f[static_cast<std::size_t>(c)];
+      Matrix placed = Matrix::Zero(all, own.cols());
+      placed.middleRows(c * q, q) = own;
+      own = llt.matrixL().solve(placed);
     }
+    whole.setZero();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      g.setZero();
+      for (Index c = 0; c < problem_.predictors; ++c)
+        g.noalias() += f[static_cast<std::size_t>(c)].col(static_cast<Index>(i)) *
+                       thirds.direction.row(c).segment(rows[i] * points, points);
+      sum -= add_cubes(g, thirds.size.col(rows[i]).data(), whole);
+    }
+    sum += whole.squaredNorm();
+  }
+  return sum;
+}
+
+double BlockSystem::shared_cubes(const Scales& scales, ConstMatrixRef weights,
+                                 const ThirdDerivatives& thirds) const {
+  double sum = 0;
+  for (std::size_t t = 0; t < problem_.terms_each(); ++t)
+    sum += thirds.points() * term(t).effect_count() == 1
+               ? shared_cubes_of_single(t, scales, weights.col(0), thirds.size.row(0).transpose())
+               : shared_cubes_of(t, scales, weights, thirds);
   return sum;
 }
 

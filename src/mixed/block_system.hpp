@@ -1,13 +1,14 @@
 #pragma once
 // Linear systems of all effects and coefficients: the matrix B' F' W F B + I for F = [Z X], with B block
 // diagonal, as it comes up for gaussian responses (Bates, Maechler, Bolker & Walker 2015) and in Newton steps
-// for others.
+// for others. With several linear predictors F has rows for each, and W a block for each row of the data.
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "core/sparse_cholesky.hpp"
 #include "mixed/layout.hpp"
+#include "mixed/row_likelihood.hpp"
 
 namespace magva::mixed {
 
@@ -31,10 +32,11 @@ class BlockSystem {
     std::vector<RowMatrix> with_x;  ///< of each term: a row for each effect of each level
     Matrix x;
   };
-  Gram gram(ConstVectorRef weights) const;
-  /// F' t, and F b.
-  Vector transposed_times(ConstVectorRef t) const;
-  Vector times(ConstVectorRef b) const;
+  /// `weights`: a column for each pair of predictors, at its pair_place.
+  Gram gram(ConstMatrixRef weights) const;
+  /// F' t, and F b: a column for each predictor.
+  Vector transposed_times(ConstMatrixRef t) const;
+  Matrix times(ConstVectorRef b) const;
   /// B: a lower triangular Lambda for the groups of each term, and a scale for each coefficient.
   struct Scales {
     std::vector<Matrix> term;
@@ -44,11 +46,12 @@ class BlockSystem {
   /// B b, in place, or B' b.
   void scale(const Scales& scales, VectorRef b) const;
   void scale_transposed(const Scales& scales, VectorRef b) const;
-  /// f_i' B C B' f_i of all rows i.
-  Vector row_forms(const Scales& scales, const AlignedNumbers& inverse) const;
-  /// Sum over pairs of different rows i, j of a group of t_i t_j (f_i' B C B' f_j)^3, C the covariance of the
-  /// group's effects given all others. Groups of many rows are left out.
-  double shared_cubes(const Scales& scales, ConstVectorRef weights, ConstVectorRef t) const;
+  /// f_ic' B C B' f_id of all rows i and pairs of predictors.
+  Matrix row_forms(const Scales& scales, const AlignedNumbers& inverse) const;
+  /// Sum over pairs of different rows of a group of the product of their third derivatives by what they have
+  /// in common: with one predictor t_i t_j (f_i' B C B' f_j)^3. C is the covariance of the group's effects
+  /// given all others.
+  double shared_cubes(const Scales& scales, ConstMatrixRef weights, const ThirdDerivatives& thirds) const;
   /// Sum over groups of v v' + C - I, C the group's block of the inverse.
   Matrix second_moments(std::size_t term, ConstVectorRef v, const AlignedNumbers& inverse) const;
   /// The diagonal of C at the coefficients, and the trace of C.
@@ -63,11 +66,22 @@ class BlockSystem {
     Index below = 0;  // number of its first block among pattern.below
   };
   void find_pairs(BlockPattern& pattern);
+  template <int kSize>
+  void assemble_term(std::size_t k, const Gram& gram, const Scales& scales, AlignedNumbers& values) const;
+  template <int kSize>
+  void assemble_pair(std::size_t t, const Gram& gram, const Scales& scales, AlignedNumbers& values) const;
+  double shared_cubes_of_single(std::size_t k, const Scales& scales, ConstVectorRef weights,
+                                ConstVectorRef t) const;
+  double shared_cubes_of(std::size_t t, const Scales& scales, ConstMatrixRef weights,
+                         const ThirdDerivatives& thirds) const;
+  std::vector<Matrix> multipliers(std::size_t t, const Scales& scales, const std::vector<Index>& rows) const;
   const GroupTerm& term(std::size_t k) const { return problem_.data.terms[k]; }
   double z(std::size_t k, Index row, Index effect) const {
     return term(k).z.cols() > 0 ? term(k).z(row, effect) : 1.0;
   }
   std::size_t terms() const { return problem_.data.terms.size(); }
+  Index predictor(std::size_t k) const { return problem_.predictor_of(k); }
+  Index place(std::size_t k, std::size_t l) const { return pair_place(predictor(k), predictor(l)); }
 
   const Problem& problem_;
   Index coefficients_;

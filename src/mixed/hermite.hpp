@@ -32,7 +32,8 @@ class HermiteRules {
   explicit HermiteRules(Index dimension);
   /// `spread`: the sd of the linear predictors under the Gaussian that the rule is shifted and scaled to.
   const HermiteRule& for_spread(double spread, Accuracy accuracy) const;
-  Index most_points() const { return rules_.back().size(); }
+  const HermiteRule& finest() const { return rules_.back(); }
+  Index most_points() const { return finest().size(); }
   /// As many as a moderate spread takes.
   Index usual_points() const { return rules_[rules_.size() / 2].size(); }
 

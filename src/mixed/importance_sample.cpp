@@ -45,8 +45,15 @@ Vector usable_shares(const Vector& log_weights, Index dimension) {
 
 }  // namespace
 
+std::vector<Index> ImportanceSample::find_log_sds(const Model& model) {
+  std::vector<Index> found;
+  for (Index i = 0; i < model.dimension(); ++i)
+    if (model.parameter_name(i).starts_with("log_sd(")) found.push_back(i);
+  return found;
+}
+
 void ImportanceSample::add(const Gaussian& around, Index count, std::uint64_t seed) {
-  const StudentT proposal(around);
+  const StudentT proposal(around, log_sds_);
   const Matrix theta = proposal.draws(count + count % 2, seed);
   Vector log_posterior(theta.cols());
   const Index batch = kBatchPerThread * workers_.threads();

@@ -17,7 +17,7 @@ class ImportanceSample {
  public:
   /// `control` may be null.
   ImportanceSample(const MixedModel& model, Workers& workers, Control* control)
-      : model_(model), workers_(workers), control_(control) {}
+      : model_(model), workers_(workers), control_(control), log_sds_(find_log_sds(model.model())) {}
 
   /// Another round. Throws Stopped if the control says so.
   void add(const Gaussian& around, Index count, std::uint64_t seed);
@@ -39,12 +39,14 @@ class ImportanceSample {
   Matrix resample(const SmoothedWeights& weights, Index count, std::uint64_t seed) const;
 
  private:
+  static std::vector<Index> find_log_sds(const Model& model);
   /// Log density of the mixture of all rounds at each proposal.
   Vector mixture() const;
 
   const MixedModel& model_;
   Workers& workers_;
   Control* control_;
+  std::vector<Index> log_sds_;
   std::vector<StudentT> rounds_;
   std::vector<Index> counts_;
   Matrix theta_;

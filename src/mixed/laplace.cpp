@@ -5,13 +5,16 @@
 // With u = Lambda v and beta = m + S g, and A = B' F' W F B + I at the mode (block_system.hpp), the log
 // likelihood is sum w log p - |v|^2 / 2 - log|A| / 2. Its derivatives by B are those of a gaussian model with
 // the mean of v moved by a = A^-1 B' F' t, t_i = h_i w_i l'''_i / 2, h_i = f_i' B A^-1 B' f_i: the change of
-// the determinant with the mode.
+// the determinant with the mode. With several linear predictors h_i is a matrix and l'''_i a tensor.
 #include <fmt/format.h>
 
+#include <Eigen/Cholesky>
 #include <cmath>
 
 #include "mixed/block_system.hpp"
+#include "mixed/group_integral.hpp"
 #include "mixed/methods.hpp"
+#include "mixed/row_likelihood.hpp"
 #include "mixed/system_draws.hpp"
 
 namespace magva::mixed {
@@ -19,9 +22,10 @@ namespace magva::mixed {
 namespace {
 
 constexpr int kMostInnerSteps = 60;
-/// Of the squared Newton step at the mode: for gradients, whose differences count, and for values.
+/// Of the squared Newton step at the mode: for gradients, whose differences count, and for values, which take
+/// the last step into account.
 constexpr double kGradientTolerance = 1e-12;
-constexpr double kValueTolerance = 1e-8;
+constexpr double kValueTolerance = 1e-5;
 
 class Laplace final : public MixedModel, private Model {
  public:
@@ -29,6 +33,7 @@ class Laplace final : public MixedModel, private Model {
       : problem_(std::move(problem)),
         hyper_(problem_),
         student_(problem_),
+        likelihood_(make_row_likelihood(problem_)),
         system_(problem_),
         constant_(likelihood_constant(problem_)),
         pool_(system_.cholesky()) {
@@ -36,14 +41,14 @@ class Laplace final : public MixedModel, private Model {
     if (problem_.coefficients() > 0)
       centre.segment(system_.coefficient(), problem_.coefficients()) = problem_.priors.location;
     base_ = system_.times(centre);
-    for (Index i = 0; i < problem_.rows(); ++i) base_(i) += problem_.offset(i);
+    for (Index i = 0; i < problem_.rows(); ++i) base_.row(i).array() += problem_.offset(i);
     first_mode_ = Vector::Zero(system_.size());
     Inner inner;
     MemoryPool::Lease memory(pool_);
     if (!find_mode(start(), kGradientTolerance, inner, *memory)) return;
     first_mode_ = inner.v;
-    first_scales_ = inner.scales;
     first_information_ = system_.gram(inner.weight).term;
+    find_pulls(inner.scales);
   }
 
   const Model& model() const override { return *this; }
@@ -52,7 +57,7 @@ class Laplace final : public MixedModel, private Model {
     return fmt::format(
         "group effects and coefficients are integrated out by Laplace's method to second order, since {}, so "
         "that {} parameters are left",
-        problem_.priors.horseshoes.empty() ? "groups are crossed, nested with slopes or have many effects"
+        problem_.priors.horseshoes.empty() ? "groups are crossed, nested or have many effects"
                                            : "coefficients have horseshoe priors",
         dimension());
   }
@@ -65,7 +70,9 @@ class Laplace final : public MixedModel, private Model {
   std::size_t term_count() const override { return problem_.data.terms.size(); }
   double work() const override {
     const auto p = static_cast<double>(problem_.coefficients());
-    return 6 * (system_.cholesky().work() + static_cast<double>(problem_.rows()) * (100 + p * p));
+    const auto predictors = static_cast<double>(problem_.predictors);
+    return 6 * (system_.cholesky().work() +
+                static_cast<double>(problem_.rows()) * (100 * predictors * predictors + p * p));
   }
   Vector units() const override { return Vector::Ones(dimension()); }
   Vector log_densities(ConstMatrixRef theta, Workers& workers) const override {
@@ -102,26 +109,37 @@ class Laplace final : public MixedModel, private Model {
  private:
   struct Inner {
     BlockSystem::Scales scales;
-    Vector own;                          // the family's own values
-    Vector v;                            // the mode
-    Vector weight;                       // W
-    Vector eta, slopes, curvatures;      // of the rows
-    std::vector<PointDerivatives> rows;  // at the mode
-    double value = 0;                    // sum w log p - |v|^2 / 2
+    Vector own;          // the family's own values
+    Vector v;            // the mode
+    Vector last_step;    // to it from where everything else is
+    Matrix weight;       // W
+    Matrix eta, slopes;  // of the rows
+    double value = 0;    // sum w log p - |v|^2 / 2
     double log_determinant = 0;
   };
   BlockSystem::Scales scales_at(ConstVectorRef theta) const;
+  RowsAt rows_at(const Inner& inner) const {
+    return {0, problem_.rows(), inner.eta.data(), problem_.rows(), inner.own.data()};
+  }
   double objective(const Vector& v, Inner& inner) const;
   /// The mode and the factor of A there; false if there is none.
   bool find_mode(ConstVectorRef theta, double tolerance, Inner& inner, SystemMemory& memory) const;
+  void find_pulls(const BlockSystem::Scales& scales);
   Vector mode_guess(const BlockSystem::Scales& scales) const;
+  /// G of mode_guess.
+  Eigen::Map<const Matrix> information(std::size_t k, Index g, Index q) const {
+    return {first_information_[k].data() + g * q * q, q, q};
+  }
   double log_density_at(ConstVectorRef theta, SystemMemory& memory) const;
+  /// t of the comment above.
+  Matrix half_contracted(const ThirdDerivatives& thirds, const Matrix& forms) const;
   /// h_i of all rows, and how far the mean of v is from its mode, to first order (a of the comment above).
   struct MeanShift {
-    Vector forms;
+    Matrix forms;
     Vector shift;
   };
   MeanShift mean_shift(const Inner& inner, SystemMemory& memory) const;
+  /// With the change of the determinant by the last step.
   double second_order(const Inner& inner, SystemMemory& memory) const;
   double evaluate_at(ConstVectorRef theta, VectorRef gradient, SystemMemory& memory) const;
   void add_own_gradient(ConstVectorRef theta, const Inner& inner, const MeanShift& shift,
@@ -134,11 +152,13 @@ class Laplace final : public MixedModel, private Model {
   Problem problem_;
   HyperParameters hyper_;
   StudentFactors student_;
+  std::unique_ptr<const RowLikelihood> likelihood_;
   BlockSystem system_;
   double constant_;
-  Vector base_;        // linear predictor at v = 0
-  Vector first_mode_;  // where searches begin, the scales there, and the information about each effect
-  BlockSystem::Scales first_scales_;
+  Matrix base_;  // linear predictors at v = 0
+  // Where searches begin: the mode at the start, the information about the effects of each group there, and
+  // how far the data pull them.
+  Vector first_mode_, first_pull_;
   std::vector<Vector> first_information_;
   mutable MemoryPool pool_;
 };
@@ -156,23 +176,41 @@ double Laplace::objective(const Vector& v, Inner& inner) const {
   system_.scale(inner.scales, b);
   inner.eta = base_ + system_.times(b);
   Vector values(problem_.rows());
-  problem_.family->curvatures(problem_.response(), inner.eta.data(), inner.own.data(), values.data(),
-                              inner.slopes.data(), inner.curvatures.data());
-  double sum = -.5 * v.squaredNorm();
-  for (Index i = 0; i < values.size(); ++i) sum += problem_.weight(i) * values(i);
-  return sum;
+  likelihood_->curvatures(rows_at(inner), values.data(), inner.slopes.data(), inner.weight.data());
+  return values.sum() - .5 * v.squaredNorm();
 }
 
-// A single effect with the information w of its group's rows has its mode at v proportional to s / (1 + s^2
-// w), roughly.
+// The effects of a group whose rows have the information G and pull by r have their mode at
+// v = (I + Lambda' G Lambda)^-1 Lambda' r, roughly; r is what makes this true at the start.
+void Laplace::find_pulls(const BlockSystem::Scales& scales) {
+  first_pull_ = first_mode_;
+  for (std::size_t k = 0; k < first_information_.size(); ++k) {
+    const Matrix& lambda = scales.term[k];
+    const Index q = lambda.rows();
+    for (Index g = 0; g < problem_.data.terms[k].level_count(); ++g) {
+      const Vector v = first_mode_.segment(system_.effect(k, g), q);
+      first_pull_.segment(system_.effect(k, g), q) =
+          lambda.triangularView<Eigen::Lower>().transpose().solve(v) + information(k, g, q) * (lambda * v);
+    }
+  }
+}
+
 Vector Laplace::mode_guess(const BlockSystem::Scales& scales) const {
   Vector v = first_mode_;
   for (std::size_t k = 0; k < first_information_.size(); ++k) {
-    if (scales.term[k].rows() > 1) continue;
-    const double s = scales.term[k](0, 0), before = first_scales_.term[k](0, 0);
-    for (Index g = 0; g < first_information_[k].size(); ++g) {
-      const double w = first_information_[k](g);
-      v(system_.effect(k, g)) *= s / before * (1 + before * before * w) / (1 + s * s * w);
+    const Matrix& lambda = scales.term[k];
+    const Index q = lambda.rows();
+    if (q > kSmall) continue;
+    for (Index g = 0; g < problem_.data.terms[k].level_count(); ++g) {
+      const Index at = system_.effect(k, g);
+      if (q == 1) {
+        const double s = lambda(0, 0);
+        v(at) = s * first_pull_(at) / (1 + s * s * first_information_[k](g));
+        continue;
+      }
+      SmallMatrix precision = lambda.transpose() * information(k, g, q).lazyProduct(lambda);
+      precision.diagonal().array() += 1;
+      v.segment(at, q) = precision.llt().solve(lambda.transpose() * first_pull_.segment(at, q));
     }
   }
   return v;
@@ -181,7 +219,8 @@ Vector Laplace::mode_guess(const BlockSystem::Scales& scales) const {
 bool Laplace::find_mode(ConstVectorRef theta, double tolerance, Inner& inner, SystemMemory& memory) const {
   inner.scales = scales_at(theta);
   inner.own = hyper_.own_values(theta.data());
-  for (Vector* values : {&inner.weight, &inner.slopes, &inner.curvatures}) values->resize(problem_.rows());
+  inner.weight.resize(problem_.rows(), pair_count(problem_.predictors));
+  inner.slopes.resize(problem_.rows(), problem_.predictors);
   inner.v = mode_guess(inner.scales);
   Vector next = inner.v, step = Vector::Zero(next.size());
   inner.value = -std::numeric_limits<double>::infinity();
@@ -194,10 +233,6 @@ bool Laplace::find_mode(ConstVectorRef theta, double tolerance, Inner& inner, Sy
     }
     inner.value = value;
     inner.v = next;
-    for (Index i = 0; i < problem_.rows(); ++i) {
-      inner.slopes(i) *= problem_.weight(i);
-      inner.weight(i) = problem_.weight(i) * std::max(0.0, -inner.curvatures(i));
-    }
     system_.assemble(system_.gram(inner.weight), inner.scales, memory.factor);
     if (!system_.cholesky().factorise(memory.factor, memory.stack)) return false;
     step = system_.transposed_times(inner.slopes);
@@ -208,14 +243,45 @@ bool Laplace::find_mode(ConstVectorRef theta, double tolerance, Inner& inner, Sy
     system_.cholesky().solve_upper(memory.factor, step);
     inner.log_determinant = system_.cholesky().log_determinant(memory.factor);
     if (length < tolerance) {
-      inner.rows.resize(static_cast<std::size_t>(problem_.rows()));
-      problem_.family->derivatives(problem_.response(), inner.eta.data(), inner.own.data(),
-                                   inner.rows.data());
+      inner.value += .5 * length;
+      inner.v += step;
+      inner.last_step = std::move(step);
       return std::isfinite(inner.log_determinant);
     }
     next = inner.v + step;
   }
   return false;
+}
+
+Matrix Laplace::half_contracted(const ThirdDerivatives& thirds, const Matrix& forms) const {
+  const Index predictors = problem_.predictors, points = thirds.points();
+  Matrix t = Matrix::Zero(forms.rows(), predictors);
+  for (Index i = 0; i < t.rows(); ++i)
+    for (Index k = 0; k < points; ++k) {
+      const auto d = thirds.direction.col(i * points + k);
+      double form = 0;
+      for (Index a = 0; a < predictors; ++a)
+        for (Index b = 0; b < predictors; ++b) form += d(a) * d(b) * forms(i, pair_place(a, b));
+      for (Index c = 0; c < predictors; ++c) t(i, c) += .5 * thirds.size(k, i) * form * d(c);
+    }
+  return t;
+}
+
+/// Sum over rows of l3_cde l3_fgh h_cf h_dg h_eh.
+double own_cubes(const ThirdDerivatives& thirds, const Matrix& forms) {
+  const Index predictors = thirds.direction.rows(), points = thirds.points();
+  double sum = 0;
+  for (Index i = 0; i < forms.rows(); ++i)
+    for (Index k = 0; k < points; ++k)
+      for (Index l = 0; l < points; ++l) {
+        double form = 0;
+        for (Index a = 0; a < predictors; ++a)
+          for (Index b = 0; b < predictors; ++b)
+            form += thirds.direction(a, i * points + k) * thirds.direction(b, i * points + l) *
+                    forms(i, pair_place(a, b));
+        sum += thirds.size(k, i) * thirds.size(l, i) * form * form * form;
+      }
+  return sum;
 }
 
 // The next terms of the expansion of the integral (Shun & McCullagh 1995): with third and fourth derivatives
@@ -224,29 +290,15 @@ bool Laplace::find_mode(ConstVectorRef theta, double tolerance, Inner& inner, Sy
 // Of the last sum only rows that share a group count, with h_ij as if all other effects were known.
 double Laplace::second_order(const Inner& inner, SystemMemory& memory) const {
   system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
-  const Vector forms = system_.row_forms(inner.scales, memory.inverse);
-  const Index n = forms.size();
-  constexpr double kStep = 1e-3;
-  std::vector<PointDerivatives> above(static_cast<std::size_t>(n)), below(above);
-  problem_.family->derivatives(problem_.response(), Vector(inner.eta.array() + kStep).data(),
-                               inner.own.data(), above.data());
-  problem_.family->derivatives(problem_.response(), Vector(inner.eta.array() - kStep).data(),
-                               inner.own.data(), below.data());
-  Vector third(n), t(n);
-  double fourth = 0, cubes = 0;
-  for (Index i = 0; i < n; ++i) {
-    const auto row = static_cast<std::size_t>(i);
-    third(i) = problem_.weight(i) * inner.rows[row].by_eta3;
-    t(i) = .5 * forms(i) * third(i);
-    fourth +=
-        problem_.weight(i) * (above[row].by_eta3 - below[row].by_eta3) / (2 * kStep) * forms(i) * forms(i);
-    cubes += third(i) * third(i) * forms(i) * forms(i) * forms(i);
-  }
-  cubes += system_.shared_cubes(inner.scales, inner.weight, third);
-  Vector a = system_.transposed_times(t);
+  const Matrix forms = system_.row_forms(inner.scales, memory.inverse);
+  const ThirdDerivatives thirds = likelihood_->thirds(rows_at(inner));
+  const double cubes = own_cubes(thirds, forms) + system_.shared_cubes(inner.scales, inner.weight, thirds);
+  Vector a = system_.transposed_times(half_contracted(thirds, forms));
   system_.scale_transposed(inner.scales, a);
+  const double by_last_step = a.dot(inner.last_step);
   system_.cholesky().solve_lower(memory.factor, a);
-  return fourth / 8 + .5 * a.squaredNorm() + cubes / 12;
+  return by_last_step + likelihood_->contracted_fourths(rows_at(inner), forms) / 8 + .5 * a.squaredNorm() +
+         cubes / 12;
 }
 
 double Laplace::log_density_at(ConstVectorRef theta, SystemMemory& memory) const {
@@ -260,17 +312,16 @@ double Laplace::log_density_at(ConstVectorRef theta, SystemMemory& memory) const
 
 Laplace::MeanShift Laplace::mean_shift(const Inner& inner, SystemMemory& memory) const {
   system_.cholesky().invert(memory.factor, memory.inverse, memory.stack);
-  const Vector forms = system_.row_forms(inner.scales, memory.inverse);
-  Vector t(forms.size());
-  for (Index i = 0; i < t.size(); ++i) {
-    const PointDerivatives& row = inner.rows[static_cast<std::size_t>(i)];
-    t(i) = row.by_eta2 < 0 ? .5 * forms(i) * problem_.weight(i) * row.by_eta3 : 0.0;
-  }
+  Matrix forms = system_.row_forms(inner.scales, memory.inverse);
+  Matrix t = half_contracted(likelihood_->thirds(rows_at(inner)), forms);
+  // Where a density is not concave the weight stays at zero.
+  for (Index i = 0; i < t.rows(); ++i)
+    if (inner.weight.row(i).isZero(0)) t.row(i).setZero();
   Vector a = system_.transposed_times(t);
   system_.scale_transposed(inner.scales, a);
   system_.cholesky().solve_lower(memory.factor, a);
   system_.cholesky().solve_upper(memory.factor, a);
-  return {forms, std::move(a)};
+  return {std::move(forms), std::move(a)};
 }
 
 void Laplace::add_own_gradient(ConstVectorRef theta, const Inner& inner, const MeanShift& shift,
@@ -279,9 +330,11 @@ void Laplace::add_own_gradient(ConstVectorRef theta, const Inner& inner, const M
   Vector b = shift.shift;
   system_.scale(inner.scales, b);
   const Vector moved = system_.times(b);
+  std::vector<PointDerivatives> rows(static_cast<std::size_t>(moved.size()));
+  problem_.family->derivatives(problem_.response(), inner.eta.data(), inner.own.data(), rows.data());
   Vector by_own = Vector::Zero(hyper_.own_count());
   for (Index i = 0; i < moved.size(); ++i) {
-    const PointDerivatives& row = inner.rows[static_cast<std::size_t>(i)];
+    const PointDerivatives& row = rows[static_cast<std::size_t>(i)];
     for (std::size_t k = 0; k < kMostOwnParameters; ++k) {
       const Index at = problem_.family->own_of_row(problem_.data.response(i), static_cast<Index>(k));
       if (at < 0) continue;

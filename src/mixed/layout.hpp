@@ -28,6 +28,9 @@ struct Problem {
   Index rows() const { return data.response.size(); }
   Index columns() const { return data.design.cols(); }
   Index coefficients() const { return predictors * columns(); }
+  /// Of each predictor there are so many terms: those of the first predictor come first.
+  std::size_t terms_each() const { return data.terms.size() / static_cast<std::size_t>(predictors); }
+  Index predictor_of(std::size_t term) const { return static_cast<Index>(term / terms_each()); }
   double weight(Index i) const { return data.weights.size() > 0 ? data.weights(i) : 1.0; }
   double offset(Index i) const { return data.offset.size() > 0 ? data.offset(i) : 0.0; }
   bool student(Index j) const;  ///< whether the coefficient has a Student-t prior

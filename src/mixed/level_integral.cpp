@@ -14,8 +14,11 @@ constexpr int kMostLevelSteps = 30;
 constexpr double kLevelTolerance = .05;
 /// The same for a first guess.
 constexpr double kGuessTolerance = .3;
+/// At which a bound of log densities is looked for.
+constexpr Index kPlacesOfBound = 35;
 
-/// Points of the curves that effects are drawn from: evenly spaced in [-reach, reach] sds around the mode.
+/// Points of the curves that effects are drawn from, and that outer levels are integrated by: evenly spaced
+/// in [-reach, reach] sds around the mode.
 struct CurvePoints {
   explicit CurvePoints(Index count, double reach) : z(Vector::LinSpaced(count, -reach, reach)) {
     const Index n = 3 * count;
@@ -99,6 +102,11 @@ void LevelIntegral::integrate(const Vector& offset, const ContentOf& content, Wa
     out.curvature = at.curvature.cwiseMin(0.0).cwiseProduct(mode_sd_.cwiseAbs2());
     return;
   }
+  if (!shape_.innermost && wanted == Wanted::value) {  // contents are integrals: few of them must do
+    find_curves(offset, content);
+    integrate_curves(out.value);
+    return;
+  }
   if (!shape_.innermost) find_modes(offset, content, Wanted::curvature, at);
   const HermiteRule& rule = rules_.for_spread(s * mode_sd_.maxCoeff(), shape_.accuracy);
   Vector sums = Vector::Zero(shape_.groups);
@@ -141,15 +149,11 @@ void LevelIntegral::add_node(const Contents& at, const Vector& v, const Vector& 
     out.rows(i) += share(shape_.group_of_row[static_cast<std::size_t>(i)]) * at.rows(i);
 }
 
-void LevelIntegral::prepare_draws(const Vector& offset, const ContentOf& content) {
+void LevelIntegral::find_curves(const Vector& offset, const ContentOf& content) {
   const double s = shape_.sd;
-  const Index n = shape_.groups;
-  Contents at;
-  find_modes(offset, content, Wanted::profile, at);
-  if (!shape_.innermost) find_modes(offset, content, Wanted::curvature, at);
+  Contents& at = at_;
   const CurvePoints& curve = curve_points();
-  points_.resize(3 * curve.z.size(), n);
-  bound_ = Vector::Zero(n);
+  points_.resize(3 * curve.z.size(), shape_.groups);
   for (Index p = 0; p < curve.z.size(); ++p) {
     const Vector v = mode_ + curve.z(p) * mode_sd_;
     content(offset + s * v, Wanted::curvature, at);
@@ -157,11 +161,38 @@ void LevelIntegral::prepare_draws(const Vector& offset, const ContentOf& content
     points_.row(3 * p + 1) = mode_sd_.cwiseProduct(s * at.slope - v).transpose();
     points_.row(3 * p + 2) =
         mode_sd_.cwiseAbs2().cwiseProduct(Vector((s * s * at.curvature).array() - 1)).transpose();
-    const double proposal = log_proposal(curve.z(p) * curve.z(p), 1);
-    bound_ = bound_.cwiseMax(Vector(points_.row(3 * p).transpose().array() - proposal));
+  }
+  polynomial_ = curve.coefficients * points_;
+}
+
+void LevelIntegral::integrate_curves(Vector& value) const {
+  const HermiteRule& rule = rules_.finest();
+  value.resize(shape_.groups);
+  for (Index g = 0; g < shape_.groups; ++g) {
+    double sum = 0;
+    for (Index k = 0; k < rule.size(); ++k)
+      sum += std::exp(log_density(g, rule.points(0, k)) + rule.log_weights(k));
+    value(g) = at_mode_(g) + std::log(sum * mode_sd_(g));
+  }
+}
+
+void LevelIntegral::prepare_draws(const Vector& offset, const ContentOf& content) {
+  find_modes(offset, content, Wanted::profile, at_);
+  find_curves(offset, content);
+  // At an innermost level the mode is exact, and the curve's points do; elsewhere it is that of the profile.
+  const CurvePoints& curve = curve_points();
+  bound_ = Vector::Zero(shape_.groups);
+  if (shape_.innermost) {
+    for (Index p = 0; p < curve.z.size(); ++p)
+      bound_ = bound_.cwiseMax(
+          Vector(points_.row(3 * p).transpose().array() - log_proposal(curve.z(p) * curve.z(p), 1)));
+  } else {
+    for (const double z : Vector::LinSpaced(kPlacesOfBound, -curve.reach(), curve.reach()).eval()) {
+      const double proposal = log_proposal(z * z, 1);
+      for (Index g = 0; g < shape_.groups; ++g) bound_(g) = std::max(bound_(g), log_density(g, z) - proposal);
+    }
   }
   bound_.array() += kBoundMargin;
-  polynomial_ = curve.coefficients * points_;
 }
 
 double LevelIntegral::log_density(Index g, double z) const {

@@ -46,8 +46,7 @@ class LevelIntegral {
   const Shape& shape() const { return shape_; }
   void integrate(const Vector& offset, const ContentOf& content, Wanted wanted, Contents& out);
 
-  /// Log densities of the groups' own v near their modes, by which draws are made: polynomials through values
-  /// and derivatives at some points.
+  /// What draws at these offsets need.
   void prepare_draws(const Vector& offset, const ContentOf& content);
   /// v of a group, by rejection.
   double draw(Index g, ProposalNoise& noise) const;
@@ -55,6 +54,10 @@ class LevelIntegral {
  private:
   void find_modes(const Vector& offset, const ContentOf& content, Wanted wanted, Contents& at);
   void add_node(const Contents& at, const Vector& v, const Vector& share, Wanted wanted, Contents& out) const;
+  /// Log densities of the groups' own v near their modes: polynomials through values and derivatives at some
+  /// points.
+  void find_curves(const Vector& offset, const ContentOf& content);
+  void integrate_curves(Vector& value) const;
   double log_density(Index g, double z) const;
 
   Shape shape_;
@@ -65,8 +68,8 @@ class LevelIntegral {
   Vector at_mode_;     // log integrand
   Matrix polynomial_;  // a column for each group
   Matrix points_;      // value, first and second derivative at each point
-  Vector bound_;
-  Contents at_;  // memory
+  Vector bound_;       // of log density less log proposal
+  Contents at_;        // memory
 };
 
 }  // namespace magva::mixed

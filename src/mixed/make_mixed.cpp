@@ -35,15 +35,6 @@ void clear_unknown(mixed::Problem& problem) {
 }
 
 void check_categorical(const MixedData& data, Index predictors) {
-  const bool one = data.terms.size() == 1;
-  const Index effects = one ? predictors * data.terms[0].effect_count() : 0;
-  if (!one || effects > mixed::kMostQuadratureEffects)
-    throw UsageError(fmt::format(
-        "a categorical response takes one group term with at most {} effects in all classes together, but "
-        "there are {}: leave some out, use them as factors, or fit the classes in pairs with the family "
-        "bernoulli",
-        mixed::kMostQuadratureEffects,
-        one ? fmt::format("{}", effects) : fmt::format("{} terms", data.terms.size())));
   for (Index i = 0; i < data.response.size(); ++i) {
     const double y = data.response(i);
     if (!(y >= 0 && y <= static_cast<double>(predictors) && y == std::floor(y)))
@@ -80,16 +71,18 @@ mixed::Problem with_classes(MixedData data, const MixedPriors& priors,
   std::vector<std::string> prefixes;
   for (std::size_t k = 1; k < classes.size(); ++k) prefixes.push_back(classes[k] + ": ");
   MixedPriors all = repeated(priors, prefixes, data.design.cols());
-  const GroupTerm term = std::move(data.terms[0]);
+  const std::vector<GroupTerm> terms = std::move(data.terms);
   const std::vector<std::string> names = std::move(data.names);
   data.terms.clear();
   data.names.clear();
   for (const std::string& prefix : prefixes) {
     for (const std::string& coefficient : names) data.names.push_back(prefix + coefficient);
-    GroupTerm own = term;
-    own.effects.clear();
-    for (Index k = 0; k < term.effect_count(); ++k) own.effects.push_back(prefix + term.effect_name(k));
-    data.terms.push_back(std::move(own));
+    for (const GroupTerm& term : terms) {
+      GroupTerm own = term;
+      own.effects.clear();
+      for (Index k = 0; k < term.effect_count(); ++k) own.effects.push_back(prefix + term.effect_name(k));
+      data.terms.push_back(std::move(own));
+    }
   }
   return {std::move(data), std::move(all), nullptr, static_cast<Index>(prefixes.size())};
 }
@@ -139,12 +132,14 @@ std::unique_ptr<const MixedModel> make_mixed_categorical(MixedData data, const M
   if (!priors.horseshoes.empty())
     throw UsageError(
         "a categorical response with groups takes no horseshoe priors: use normal or student_t ones, or "
-        "leave "
-        "the groups out");
+        "leave the groups out");
   mixed::Problem problem = with_classes(std::move(data), priors, classes);
   mixed::check_problem(problem);
   clear_unknown(problem);
-  return mixed::make_quadrature(mixed::integrate_one_factor(std::move(problem)));
+  const Index effects = problem.predictors * problem.data.terms[0].effect_count();
+  if (problem.terms_each() == 1 && effects <= mixed::kMostQuadratureEffects)
+    return mixed::make_quadrature(mixed::integrate_one_factor(std::move(problem)));
+  return mixed::make_laplace(std::move(problem));
 }
 
 }  // namespace magva

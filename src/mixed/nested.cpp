@@ -89,8 +89,16 @@ class NestedChunk {
       Contents& parts = inner_[level];
       if (levels_[level].shape().innermost) {
         RowContents& rows = level + 1 < nested_.groups.depth() && row_effects_ ? *row_effects_ : *plain_rows_;
-        rows.at(eta_ + offset(places_[level].group_of_row), wanted, parts);
-        add_up(parts, places_[level].end_row, wanted, out);
+        const std::vector<Index>& ends = places_[level].end_row;
+        at_rows_ = eta_;
+        for (std::size_t g = 0, i = 0; g < ends.size(); ++g) {
+          const auto end = static_cast<std::size_t>(ends[g]);
+          at_rows_.segment(static_cast<Index>(i), static_cast<Index>(end - i)).array() +=
+              offset(static_cast<Index>(g));
+          i = end;
+        }
+        rows.at(at_rows_, wanted, parts);
+        add_up(parts, ends, wanted, out);
         return;
       }
       const std::vector<Index>& parent = places_[level + 1].parent;
@@ -106,9 +114,9 @@ class NestedChunk {
       to.resize(count);
       Index i = 0;
       for (Index g = 0; g < count; ++g) {
-        double sum = 0;
-        for (const Index end = ends[static_cast<std::size_t>(g)]; i < end; ++i) sum += values(i);
-        to(g) = sum;
+        const Index end = ends[static_cast<std::size_t>(g)];
+        to(g) = values.segment(i, end - i).sum();
+        i = end;
       }
     };
     sums(parts.value, out.value);
@@ -144,6 +152,7 @@ class NestedChunk {
   std::vector<double> sd_;
   std::vector<LevelIntegral> levels_;
   std::vector<Contents> inner_;  // memory
+  Vector at_rows_;               // the same
 };
 
 class Nested final : public GroupIntegral {

@@ -31,9 +31,27 @@ class FamilyRows final : public RowLikelihood {
     weigh(rows, curvature);
     Values(curvature, rows.count) = (-Values(curvature, rows.count)).cwiseMax(0.0);
   }
+  ThirdDerivatives thirds(const RowsAt& rows) const override {
+    return {third(rows, 0).transpose(), Matrix::Ones(1, rows.count)};
+  }
+  double contracted_fourths(const RowsAt& rows, ConstMatrixRef forms) const override {
+    constexpr double kStep = 1e-3;
+    const Vector fourth = (third(rows, kStep) - third(rows, -kStep)) / (2 * kStep);
+    return fourth.dot(forms.col(0).cwiseAbs2());
+  }
 
  private:
   ResponseRows response(const RowsAt& rows) const { return problem_.response().from(rows.first, rows.count); }
+  /// With all linear predictors moved by `shift`.
+  Vector third(const RowsAt& rows, double shift) const {
+    std::vector<PointDerivatives> at(static_cast<std::size_t>(rows.count));
+    const Vector eta = Eigen::Map<const Vector>(rows.eta, rows.count).array() + shift;
+    problem_.family->derivatives(response(rows), eta.data(), rows.own, at.data());
+    Vector out(rows.count);
+    for (Index i = 0; i < rows.count; ++i) out(i) = at[static_cast<std::size_t>(i)].by_eta3;
+    weigh(rows, out.data());
+    return out;
+  }
   void weigh(const RowsAt& rows, double* values) const {
     const Vector& weights = problem_.data.weights;
     if (weights.size() > 0)
@@ -70,8 +88,47 @@ class SoftmaxRows final : public RowLikelihood {
           curvature[pair_place(c, d) * rows.stride + i] = w * p(c) * ((c == d ? 1.0 : 0.0) - p(d));
     }
   }
+  // Minus the cumulants of the vector that is e_k with probability p_k: of order three they are its central
+  // moments, of order four these less the three products of covariances.
+  ThirdDerivatives thirds(const RowsAt& rows) const override {
+    ThirdDerivatives out{Matrix(classes_ + 1, rows.count), Matrix(classes_, (classes_ + 1) * rows.count)};
+    for (Index i = 0; i < rows.count; ++i) {
+      const Deviations at = deviations(rows, i);
+      out.size.col(i) = -weight(rows, i) * at.share;
+      out.direction.middleCols(i * (classes_ + 1), classes_ + 1) = at.from_mean;
+    }
+    return out;
+  }
+  double contracted_fourths(const RowsAt& rows, ConstMatrixRef forms) const override {
+    double sum = 0;
+    Matrix h(classes_, classes_);
+    for (Index i = 0; i < rows.count; ++i) {
+      for (Index c = 0; c < classes_; ++c)
+        for (Index d = 0; d < classes_; ++d) h(c, d) = forms(i, pair_place(c, d));
+      const Deviations at = deviations(rows, i);
+      const Vector lengths = (at.from_mean.transpose() * h * at.from_mean).diagonal();
+      const Matrix product = at.from_mean * at.share.asDiagonal() * at.from_mean.transpose() * h;
+      sum -= weight(rows, i) * (at.share.dot(lengths.cwiseAbs2()) - product.trace() * product.trace() -
+                                2 * product.cwiseProduct(product.transpose()).sum());
+    }
+    return sum;
+  }
 
  private:
+  /// Probabilities p of all classes, the first one's last, and the columns e_k - p.
+  struct Deviations {
+    Vector share;
+    Matrix from_mean;
+  };
+  Deviations deviations(const RowsAt& rows, Index i) const {
+    Vector p(classes_);
+    probabilities(rows, i, p);
+    Deviations out{Vector(classes_ + 1), Matrix::Zero(classes_, classes_ + 1)};
+    out.share << p, std::max(0.0, 1 - p.sum());
+    out.from_mean.leftCols(classes_).setIdentity();
+    out.from_mean.colwise() -= p;
+    return out;
+  }
   Index response(const RowsAt& rows, Index i) const {
     return static_cast<Index>(problem_.data.response(rows.first + i));
   }

@@ -17,6 +17,14 @@ struct RowsAt {
   RowsAt part(Index begin, Index rows) const { return {first + begin, rows, eta + begin, stride, own}; }
 };
 
+/// The third derivatives of each row's log p by its predictors as a sum of cubes, sum_k size(k, i) d d d with
+/// d the column i * points() + k of `direction`.
+struct ThirdDerivatives {
+  Matrix size;
+  Matrix direction;
+  Index points() const { return size.rows(); }
+};
+
 /// All values and derivatives are multiplied by the rows' weights.
 class RowLikelihood {
  public:
@@ -28,10 +36,15 @@ class RowLikelihood {
   /// With minus its second derivatives, by predictors c >= d at place c (c + 1) / 2 + d; where log p is not
   /// concave, zero.
   virtual void curvatures(const RowsAt& rows, double* value, double* by_eta, double* curvature) const = 0;
+  virtual ThirdDerivatives thirds(const RowsAt& rows) const = 0;
+  /// Sum over the rows of sum_cdef h_cd h_ef d^4 log p / d eta_c .. d eta_f, with h_cd at place (c, d) of the
+  /// row of `forms`.
+  virtual double contracted_fourths(const RowsAt& rows, ConstMatrixRef forms) const = 0;
 };
 
-/// Place of the second derivative by predictors c and d.
+/// Place of the second derivative by predictors c and d, and how many there are.
 inline Index pair_place(Index c, Index d) { return c >= d ? c * (c + 1) / 2 + d : d * (d + 1) / 2 + c; }
+inline Index pair_count(Index predictors) { return predictors * (predictors + 1) / 2; }
 
 /// The problem must outlive them.
 std::unique_ptr<const RowLikelihood> make_row_likelihood(const Problem& problem);

@@ -60,10 +60,24 @@ class PoissonFamily final : public PointwiseFamily<PoissonFamily> {
   double mean(double eta, const double*, double) const override { return std::exp(eta); }
   double variance(double eta, const double*, double) const override { return std::exp(eta); }
   double cdf(double y, double eta, const double*, double) const override {
-    return y < 0 ? 0 : Eigen::numext::igammac(std::floor(y) + 1, std::exp(eta));
+    if (y < 0) return 0;
+    const double mean = std::exp(eta), most = std::floor(y);
+    // Short sums are faster than the function.
+    return most <= kMostSummed && mean < kLargestSummed ? sum_to(mean, static_cast<int>(most))
+                                                        : Eigen::numext::igammac(most + 1, mean);
   }
   double simulate(double eta, const double*, double, std::mt19937_64& generator) const override {
     return simulate_poisson(std::exp(eta), generator);
+  }
+
+ private:
+  static constexpr double kMostSummed = 30;
+  static constexpr double kLargestSummed = 500;
+  /// exp(-mean) (1 + mean (1 + mean / 2 (1 + ...))), with as many factors as `most`.
+  static double sum_to(double mean, int most) {
+    double sum = 1;
+    for (int k = most; k > 0; --k) sum = 1 + sum * mean / k;
+    return std::min(1.0, sum * std::exp(-mean));
   }
 };
 

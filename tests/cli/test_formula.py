@@ -95,6 +95,8 @@ class Formula(Case):
                 ("grade ~ x + z + (1 | group)", ["--family", "ordered"], ("x", "cut[1]", "sd(group: Intercept)", "group[s3]: Intercept")),
                 ("grade ~ x + (1 | group)", ["--family", "categorical"],
                  ("top: x", "sd(group: top: Intercept)", "group[s3]: top: Intercept")),
+                ("grade ~ x + (1 | group) + (1 | g)", ["--family", "categorical"],
+                 ("top: x", "sd(group: top: Intercept)", "sd(g: top: Intercept)", "g[a]: top: Intercept")),
                 ("y ~ x + z + g + (1 | group)", ["--prior", "coefficients ~ regularised_horseshoe(0.5, 2)"],
                  ("x", "tau", "c", "lambda[x]", "sd(group: Intercept)"))):
             with self.subTest(formula=formula):
@@ -105,8 +107,8 @@ class Formula(Case):
                 self.succeeds("predict", "fit", "new.csv", "--out", "p.csv")
                 self.assertEqual(len(self.rows("p.csv")), 2)
                 self.assertIn("sd(group: ", self.succeeds("summary", "fit").stdout)
-        self.fails(USAGE, "fit", "d.csv", "--formula", "grade ~ x + (1 | group) + (1 | g)", "--family", "categorical",
-                   says="one group term")
+        self.fails(USAGE, "fit", "d.csv", "--formula", "grade ~ x + (1 | group)", "--family", "categorical", "--prior",
+                   "coefficients ~ horseshoe(1)", says="no horseshoe priors")
 
     def test_smooth_terms_follow_a_curve(self):
         generator = random.Random(3)

@@ -7,6 +7,7 @@
 
 #include "magva/check_gradient.hpp"
 #include "magva/error.hpp"
+#include "mixed/row_likelihood.hpp"
 #include "unit/mixed/simulated.hpp"
 
 namespace magva {
@@ -157,13 +158,138 @@ TEST(CategoricalGroups, ThreeClassesLikeSumsOverAGrid) {
   EXPECT_EQ(model->effect_names(1).front(), "g[g1]: c: Intercept");
 }
 
+// With several grouping factors by Laplace's method, of whose densities some are to second order.
+TEST(CategoricalGroups, TwoClassesAreABernoulliResponseIfCrossed) {
+  std::mt19937_64 generator(8);
+  ClassCase in = classes_of(2,
+                            {mixed_test::random_term("g", kRows, 9, 2, generator),
+                             mixed_test::random_term("h", kRows, 5, 1, generator)},
+                            generator);
+  in.data.weights = Vector::LinSpaced(kRows, .5, 1.5);
+  in.data.offset = Vector::LinSpaced(kRows, -.5, .5);
+  const auto bernoulli =
+      make_mixed(in.data, in.priors, make_response_family(Distribution::bernoulli, Link::logit, {}));
+  const auto categorical = make_mixed_categorical(in.data, in.priors, {"a", "b"});
+  EXPECT_EQ(categorical->method(), MixedMethod::laplace);
+  Vector theta(4);
+  theta << -.2, .3, .5, -.4;
+  EXPECT_NEAR(evaluate(categorical->model(), theta), evaluate(bernoulli->model(), theta), 1e-9);
+  Workers workers(1);
+  EXPECT_NEAR(categorical->log_densities(theta, workers)(0), bernoulli->log_densities(theta, workers)(0),
+              1e-6);
+}
+
+TEST(CategoricalGroups, GradientsOfCrossedAndNestedGroupsAreDerivatives) {
+  std::mt19937_64 generator(9);
+  ClassCase crossed = classes_of(4,
+                                 {mixed_test::random_term("g", kRows, 9, 2, generator),
+                                  mixed_test::random_term("h", kRows, 5, 1, generator)},
+                                 generator);
+  crossed.data.weights = Vector::LinSpaced(kRows, .5, 1.5);
+  crossed.data.offset = Vector::LinSpaced(kRows, -.5, .5);
+  crossed.priors.degrees_of_freedom = Vector::Constant(2, 4);
+  const auto model = make_mixed_categorical(crossed.data, crossed.priors, {"a", "b", "c", "d"});
+  expect_gradient(*model, 1e-5);
+  EXPECT_EQ(model->term_count(), 6U);
+  EXPECT_EQ(model->effect_names(3).front(), "h[g1]: c: Intercept");
+  ClassCase nested = classes_of(3, {mixed_test::random_term("g", kRows, 12, 1, generator)}, generator);
+  GroupTerm outer = nested.data.terms[0];
+  outer.name = "outer";
+  outer.levels = mixed_test::level_names(4);
+  for (std::int32_t& group : outer.group) group /= 3;
+  nested.data.terms.push_back(outer);
+  nested.priors.sd_scale.push_back(nested.priors.sd_scale[0]);
+  expect_gradient(*make_mixed_categorical(nested.data, nested.priors, {"a", "b", "c"}), 1e-5);
+}
+
+/// Two factors with two levels each and no coefficients: a sum over a grid of the second factor's effects of
+/// the product of the first one's integrals.
+double crossed_integral(const MixedData& data, const Vector& log_sds) {
+  constexpr double kSpacing = 1;
+  const Vector grid = Vector::LinSpaced(11, -5, 5);
+  const auto weight = [](double v) { return kSpacing * normal_density(v); };
+  const auto group_integral = [&](std::int32_t g, const Vector& second) {
+    double sum = 0;
+    for (const double b : grid)
+      for (const double c : grid) {
+        double log_density = 0;
+        for (std::size_t i = 0; i < data.terms[0].group.size(); ++i) {
+          if (data.terms[0].group[i] != g) continue;
+          const Index h = data.terms[1].group[i];
+          log_density += log_softmax(static_cast<Index>(data.response(static_cast<Index>(i))),
+                                     std::exp(log_sds(0)) * b + std::exp(log_sds(1)) * second(h),
+                                     std::exp(log_sds(2)) * c + std::exp(log_sds(3)) * second(2 + h));
+        }
+        sum += weight(b) * weight(c) * std::exp(log_density);
+      }
+    return sum;
+  };
+  double sum = 0;
+  Vector second(4);
+  for (second(0) = -5; second(0) <= 5; second(0) += kSpacing)
+    for (second(1) = -5; second(1) <= 5; second(1) += kSpacing)
+      for (second(2) = -5; second(2) <= 5; second(2) += kSpacing)
+        for (second(3) = -5; second(3) <= 5; second(3) += kSpacing) {
+          double product = group_integral(0, second) * group_integral(1, second);
+          for (const double v : second) product *= weight(v);
+          sum += product;
+        }
+  return std::log(sum);
+}
+
+TEST(CategoricalGroups, SecondOrderIsNearerToTheIntegralIfCrossed) {
+  std::mt19937_64 generator(10);
+  MixedData data{Design::own(RowMatrix(RowMatrix(12, 0))), Vector(12), {}, {}, {}, {}, {}, {}};
+  data.terms = {mixed_test::random_term("g", 12, 2, 1, generator),
+                mixed_test::random_term("h", 12, 2, 1, generator)};
+  for (Index i = 0; i < 12; ++i) data.response(i) = static_cast<double>(generator() % 3);
+  const MixedPriors priors = mixed_test::weak_priors(data);
+  const auto model = make_mixed_categorical(data, priors, {"a", "b", "c"});
+  Vector log_sds(4);  // of class b those of g and h, then of class c
+  log_sds << -.5, -.2, .1, -.4;
+  double exact = crossed_integral(data, log_sds);
+  for (const double log_sd : log_sds) exact += PositivePrior::half_student_t(3, 2.5).at(log_sd).value;
+  Workers workers(1);
+  const double first = evaluate(model->model(), log_sds) - exact;
+  const double second = model->log_densities(log_sds, workers)(0) - exact;
+  EXPECT_LT(std::abs(first), .2);
+  EXPECT_LT(std::abs(second), .3 * std::abs(first)) << first << ", " << second;
+}
+
+TEST(CategoricalGroups, FourthDerivativesAreThoseOfTheThird) {
+  std::mt19937_64 generator(11);
+  ClassCase in = classes_of(4, {mixed_test::random_term("g", kRows, 9, 1, generator)}, generator);
+  in.data.weights = Vector::LinSpaced(kRows, .5, 1.5);
+  const mixed::Problem problem{in.data, in.priors, nullptr, 3};
+  const auto likelihood = mixed::make_row_likelihood(problem);
+  const Matrix eta = Matrix::Random(kRows, 3);
+  const Matrix root = Matrix::Random(3, 3), h = root * root.transpose();
+  Matrix forms(kRows, 6);
+  for (Index c = 0; c < 3; ++c)
+    for (Index d = 0; d <= c; ++d) forms.col(mixed::pair_place(c, d)).setConstant(h(c, d));
+  // sum_cd h_cd l''_cd along v, whose second derivatives by the columns of h's root add up to the answer.
+  const auto curvature = [&](const Vector& v) {
+    const Matrix at = eta.rowwise() + v.transpose();
+    Vector value(kRows);
+    Matrix slopes(kRows, 3), second(kRows, 6);
+    likelihood->curvatures({0, kRows, at.data(), kRows, nullptr}, value.data(), slopes.data(), second.data());
+    double sum = 0;
+    for (Index c = 0; c < 3; ++c)
+      for (Index d = 0; d < 3; ++d) sum -= h(c, d) * second.col(mixed::pair_place(c, d)).sum();
+    return sum;
+  };
+  double expected = 0;
+  constexpr double kStep = 1e-3;
+  for (Index k = 0; k < 3; ++k) {
+    const Vector v = kStep * root.col(k);
+    expected += (curvature(v) - 2 * curvature(Vector::Zero(3)) + curvature(-v)) / (kStep * kStep);
+  }
+  EXPECT_NEAR(likelihood->contracted_fourths({0, kRows, eta.data(), kRows, nullptr}, forms), expected,
+              1e-4 * std::abs(expected));
+}
+
 TEST(CategoricalGroups, SaysWhatItCannotTake) {
   std::mt19937_64 generator(6);
-  const ClassCase crossed = classes_of(3,
-                                       {mixed_test::random_term("g", kRows, 9, 1, generator),
-                                        mixed_test::random_term("h", kRows, 5, 1, generator)},
-                                       generator);
-  EXPECT_THROW(make_mixed_categorical(crossed.data, crossed.priors, {"a", "b", "c"}), UsageError);
   ClassCase horseshoe = classes_of(3, {mixed_test::random_term("g", kRows, 9, 1, generator)}, generator);
   horseshoe.priors.horseshoes = {{1, 1, 1, std::nullopt}};
   EXPECT_THROW(make_mixed_categorical(horseshoe.data, horseshoe.priors, {"a", "b", "c"}), UsageError);

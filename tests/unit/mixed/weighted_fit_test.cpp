@@ -45,6 +45,55 @@ TEST(StudentDraws, WeightsGiveTheGaussiansMoments) {
   for (Index i = 0; i < 3; ++i) EXPECT_NEAR(std::sqrt(variance(i)) / q.sd()(i), 1, 1 / std::sqrt(2 * 1400.0));
 }
 
+Gaussian wide_log_sd() {
+  Matrix factor(2, 2);
+  factor << .8, 0, -.3, .6;
+  return Gaussian::dense(Vector::LinSpaced(2, -.7, .2), factor);
+}
+
+// The first coordinate is the logarithm of an sd that may be zero.
+TEST(StudentT, IsNormalisedIfFolded) {
+  const mixed::StudentT t(wide_log_sd(), {0});
+  double sum = 0;
+  constexpr double kStep = .04;
+  for (double x = -20; x < 8; x += kStep) {
+    Matrix column(2, 1000);
+    for (Index k = 0; k < 1000; ++k) column.col(k) << x, -20 + kStep * static_cast<double>(k);
+    sum += kStep * kStep * t.log_density(column).array().exp().sum();
+  }
+  EXPECT_NEAR(sum, 1, .002);  // what is outside the square
+}
+
+/// The root mean square error, over seeds, of the mean of s ~ N(.5, .25^2) given s > 0, beside six standard
+/// normal coordinates: from 512 draws around the mode of log s, with the curvature there.
+double error_of_sd(const std::vector<Index>& log_sds) {
+  constexpr Index kDimension = 7;
+  constexpr int kSeeds = 20;
+  const double mode = .25 + std::sqrt(.0625 + .0625), curvature = mode * (2 * mode - .5) / .0625;
+  Vector mean = Vector::Zero(kDimension), sd = Vector::Ones(kDimension);
+  mean(0) = std::log(mode);
+  sd(0) = 1 / std::sqrt(curvature);
+  const mixed::StudentT t(Gaussian::dense(mean, Matrix(sd.asDiagonal())), log_sds);
+  const double expected = .5 + .25 * .0539910 / .9772499;  // phi(2) / Phi(2)
+  double squares = 0;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    const Matrix theta = t.draws(512, static_cast<std::uint64_t>(seed));
+    const Vector s = theta.row(0).array().exp(), others = theta.bottomRows(6).colwise().squaredNorm();
+    const Vector log_p =
+        theta.row(0).transpose().array() - .5 * ((s.array() - .5) / .25).square() - .5 * others.array();
+    const Vector weights = (log_p - t.log_density(theta)).array().exp();
+    squares += std::pow(weights.dot(s) / weights.sum() - expected, 2) / kSeeds;
+  }
+  return std::sqrt(squares);
+}
+
+// Draws are worth 250 or so, and the sd of s is .235.
+TEST(StudentT, FoldedDrawsFollowAnSdToZero) {
+  const double folded = error_of_sd({0});
+  EXPECT_LT(folded, 2 * .235 / std::sqrt(250.0));
+  EXPECT_LT(folded, error_of_sd({}));
+}
+
 TEST(DenseMode, FindsTheModeAndCurvatureOfASkewedDensityFromAfar) {
   // theta_0 is the logarithm of a gamma variable, theta_1 normal around it with a small sd.
   const auto model = make_model(2, [](ConstVectorRef theta, VectorRef gradient) {
