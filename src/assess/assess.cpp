@@ -280,7 +280,9 @@ bool assess_marginals(Evaluator& evaluator, const Gaussian& q, const SmoothedWei
     const bool sampled = error.effective_draws > 0;
     understood = understood || sampled;
     if (sampled) worst = std::max(worst, error.size());
-    out.doubts.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
+    // Where no sample found its way the line alone is known, whose mean may be many sds off.
+    out.doubts.push_back(
+        {evaluator.model().parameter_name(error.coordinate), sampled ? error.shift : 0, error.sd_ratio});
   }
   const bool correctable =
       telling(weights) && out.correction_holds &&
