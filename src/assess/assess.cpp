@@ -61,9 +61,13 @@ constexpr double kFewestRoughDraws = 100;
 constexpr const char* kCorrect =
     "importance weights can correct this (--correct), or sample this model by MCMC";
 constexpr const char* kSample = "sample this model by MCMC";
-/// Draws at which quantities are looked at, and most numbers of them.
-constexpr Index kMostQuantityDraws = 4000;
+/// Draws at which quantities are looked at, where they take less than this share of the fit's gradients; at
+/// least these, and most numbers of them. A few thousand draws say little of the sd of a quantity with a long
+/// tail, such as a scale that may be large.
+constexpr Index kMostQuantityDraws = 20'000;
+constexpr Index kUsualQuantityDraws = 4000;
 constexpr Index kFewestQuantityDraws = 400;
+constexpr double kQuantityShare = .3;
 constexpr Index kMostQuantityNumbers = 20'000'000;
 
 void assess_ending(Assessment& out) {
@@ -145,18 +149,12 @@ void assess_weights(const ElboEstimate& estimate, const SmoothedWeights& weights
 
 Vector exponentials(const Vector& log_weights) { return log_weights.array().exp(); }
 
-std::optional<Reweighted> reweight_quantities(Evaluator& evaluator, const Gaussian& q,
-                                              const Quantities& quantities, std::uint64_t seed,
-                                              double standard_errors) {
-  const auto count = static_cast<Index>(quantities.names.size());
-  const Index draws =
-      std::clamp(kMostQuantityNumbers / std::max<Index>(1, count), kFewestQuantityDraws, kMostQuantityDraws);
-  const Matrix theta = q.draws(draws, seed);
-  const Vector log_density = evaluator.evaluate_values(theta);
-  const Vector log_weights = log_density - q.log_density(theta);
-  if (!log_weights.array().isFinite().any()) return std::nullopt;
-  return most_reweighted(quantities.names, quantities.at(theta),
-                         exponentials(smooth_weights(log_weights).log_weights), standard_errors);
+Index quantity_draws(const Evaluator& evaluator, Index quantities) {
+  const Control* control = evaluator.control();
+  const auto fit = static_cast<double>(control == nullptr ? 0 : control->evaluations());
+  const Index affordable =
+      std::clamp(static_cast<Index>(kQuantityShare * fit), kUsualQuantityDraws, kMostQuantityDraws);
+  return std::clamp(kMostQuantityNumbers / std::max<Index>(1, quantities), kFewestQuantityDraws, affordable);
 }
 
 std::string describe(const Doubt& doubt) {
@@ -284,7 +282,9 @@ bool assess_marginals(Evaluator& evaluator, const Gaussian& q, const SmoothedWei
     const bool sampled = error.effective_draws > 0;
     understood = understood || sampled;
     if (sampled) worst = std::max(worst, error.size());
-    out.doubts.push_back({evaluator.model().parameter_name(error.coordinate), error.shift, error.sd_ratio});
+    // Where no sample found its way the line alone is known, whose mean may be many sds off.
+    out.doubts.push_back(
+        {evaluator.model().parameter_name(error.coordinate), sampled ? error.shift : 0, error.sd_ratio});
   }
   const bool correctable =
       telling(weights) && out.correction_holds &&
@@ -326,6 +326,20 @@ void assess_reweighting(const std::optional<Reweighted>& moved, const WeightTest
   if (moved->difference(test.standard_errors) > kUseless && out.ending.claims_optimum) out.trusted = false;
 }
 
+/// By weights of draws of its own, and the test that these pass; where they pass none, by that of the
+/// assessment's.
+void assess_quantities(Evaluator& evaluator, const Gaussian& q, const Quantities& quantities,
+                       const WeightTest& otherwise, std::uint64_t seed, Assessment& out) {
+  const Matrix theta = q.draws(quantity_draws(evaluator, static_cast<Index>(quantities.names.size())), seed);
+  const Vector log_weights = evaluator.evaluate_values(theta) - q.log_density(theta);
+  if (!log_weights.array().isFinite().any()) return;
+  const SmoothedWeights weights = smooth_weights(log_weights);
+  const WeightTest test = weight_test(weights, q.dimension()).value_or(otherwise);
+  assess_reweighting(most_reweighted(quantities.names, quantities.at(theta),
+                                     exponentials(weights.log_weights), test.standard_errors),
+                     test, out);
+}
+
 /// A mode elsewhere, and what its mass does to means and sds.
 void assess_other_modes(Evaluator& evaluator, const Gaussian& reported, std::uint64_t seed, Assessment& out) {
   const auto other = find_other_mode(evaluator, reported, seed);
@@ -352,9 +366,7 @@ void assess_weighted_moments(Evaluator& evaluator, const Gaussian& q, const Smoo
   const auto test = weight_test(weights, q.dimension());
   if (!test) return;
   if (options.quantities != nullptr)
-    return assess_reweighting(reweight_quantities(evaluator, q.corrected(), *options.quantities, options.seed,
-                                                  test->standard_errors),
-                              *test, out);
+    return assess_quantities(evaluator, q.corrected(), *options.quantities, *test, options.seed, out);
   const Gaussian& reported = out.correction_holds ? q.corrected() : q;
   assess_reweighting(
       most_reweighted(evaluator.model(), q.corrected(), reported, options.seed + 1,

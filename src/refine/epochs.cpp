@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "refine/refinement_state.hpp"
+#include "sparse/hessian_pattern.hpp"
 
 namespace magva {
 
@@ -16,7 +17,10 @@ constexpr Index kFewestProbeDraws = 100;
 constexpr Index kMostProbeDraws = 2000;
 /// Numbers of such draws that are held at a time.
 constexpr Index kProbeNumbers = 1 << 22;
-/// How far ahead, in distances between the averages of two epochs, points are tried.
+/// Points ahead of a window are tried where its gradients are at least so many times one point's.
+constexpr Index kProbesWorthIt = 4;
+/// How far ahead, in distances between the averages of two epochs or the ends of two windows, points are
+/// tried.
 constexpr double kFurthestProbe = 128;
 /// Shares of the tolerance: a point ahead that is better by this is taken; the noise of the averaged
 /// iterates, the signal that is left (with two standard errors) and the drift between epochs must be below
@@ -119,6 +123,21 @@ bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
     ahead *= 2;
   }
   return better;
+}
+
+// Along a valley that bends, as that of a scale and the effects that it scales, natural gradients go in one
+// direction for many iterations, by a little each. Hessians at all draws make these iterations dear; where
+// there is no pattern they are not, and a look ahead would cost as much.
+void Refinement::State::look_ahead() {
+  const HessianPattern* pattern = covariance->pattern();
+  if (pattern == nullptr) return;
+  const Index cost = kWindow * 2 * pairs * (1 + pattern->colours());
+  if (cost < kProbesWorthIt * probe_draws().count) return;
+  const Iterate now{mean, covariance->coordinates(nullptr)};
+  const auto before = window_end.mean.size() > 0 ? at(window_end) : nullptr;
+  if (before && probe_ahead({window_end.mean, before->coordinates(&now.covariance)}, now))
+    last_mean_step.resize(0);
+  window_end = {mean, covariance->coordinates(nullptr)};
 }
 
 void Refinement::State::end_epoch() {

@@ -263,8 +263,10 @@ void Refinement::State::end_window() {
     const bool signal_dominated = mean_control.signal_dominated() && covariance_control.signal_dominated();
     if (noise_dominated) pairs = std::min(2 * pairs, most_pairs());
     if (signal_dominated) pairs = std::max(pairs / 2, first_pairs(*covariance, mean.size()));
+    look_ahead();
     return;
   }
+  window_end = {};
   if (++quiet_windows >= kEpochWindows) end_epoch();
 }
 
@@ -297,6 +299,7 @@ bool Refinement::State::return_to_best() {
   mean_window.clear();
   covariance_window.clear();
   last_mean_step.resize(0);
+  window_end = {};
   restart_epoch();
   recent.clear();
   return true;

@@ -50,6 +50,7 @@ void visit_values(Visit visit, State& s) {
   visit(s.seen);
   visit(s.previous);
   visit(s.previous_floor);
+  visit(s.window_end);
   visit(s.best_elbo);
   visit(s.best_elbo_se);
   visit(s.best_mean);
@@ -83,7 +84,7 @@ bool Refinement::State::consistent() const {
     return false;
   if (best_covariance && !fits(best_covariance->coordinates(nullptr), here)) return false;
   if (curvature && (covariance->low_rank() == nullptr || curvature->dimension() != m)) return false;
-  for (const Iterate* iterate : {&average.value, &recent.value, &previous})
+  for (const Iterate* iterate : {&average.value, &recent.value, &previous, &window_end})
     if (!fits(iterate->mean, m) || !fits(iterate->covariance, here)) return false;
   const bool averaged = (average.count == 0 || average.value.mean.size() == m) &&
                         (recent.count == 0 || recent.value.mean.size() == m);

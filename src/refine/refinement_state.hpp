@@ -81,6 +81,8 @@ struct Refinement::State {
   /// ELBO differences to `base` of points ahead on the way from `from` to `base`; moves there where it is
   /// better.
   bool probe_ahead(const Iterate& from, const Iterate& base);
+  /// The same from the end of one window to that of the next, where that costs little beside a window.
+  void look_ahead();
   /// Tries other factors than those that the iterates are at; moves there where they are better.
   bool try_alternative(const Iterate& base);
   ProbeDraws probe_draws() const;
@@ -112,6 +114,7 @@ struct Refinement::State {
   double seen = 0;        // pairs
   Iterate previous;       // the last epoch's average; empty before the first
   double previous_floor = 0;
+  Iterate window_end;  // of the last window that was not quiet; empty where there was none
   double best_elbo = -std::numeric_limits<double>::infinity();  // of a batch
   double best_elbo_se = 0;
   Vector best_mean;

@@ -57,11 +57,17 @@ Json details_of(const FitResult& result, const source::ModelSource& source) {
 }
 
 /// By the best posterior, beside the sds of the fitted Gaussian.
-PosteriorSummary summarise_both(const source::Reporter& reporter, const Gaussian& posterior,
+PosteriorSummary summarise_both(const source::Reporter& reporter, const FitResult& result,
                                 std::uint64_t seed) {
-  PosteriorSummary out = summarise(reporter, posterior.best(), seed);
+  // Of a large Stan program 20,000 draws take seconds, which a time limit has not left.
+  const bool hurry = result.stopped == StopReason::kTimeLimit || result.stopped == StopReason::kInterrupted;
+  const auto summarised = [&](const Posterior& posterior) {
+    return summarise(reporter, posterior, seed, .9, hurry ? kHurriedSummaryDraws : kSummaryDraws);
+  };
+  const Gaussian& posterior = result.posterior;
+  PosteriorSummary out = summarised(posterior.best());
   const PosteriorSummary fitted =
-      &posterior.best() != &posterior ? summarise(reporter, posterior, seed) : PosteriorSummary(out);
+      &posterior.best() != &posterior ? summarised(posterior) : PosteriorSummary(out);
   for (std::size_t i = 0; i < out.parameters.size(); ++i)
     out.parameters[i].sd_gaussian = fitted.parameters[i].sd;
   return out;
@@ -88,7 +94,7 @@ FitRecord begin_record(const source::ModelSource& source) {
 
 void complete_record(FitRecord& record, const source::ModelSource& source, const FitResult& result,
                      std::uint64_t seed) {
-  const PosteriorSummary summary = summarise_both(*source.reporter, result.posterior, seed);
+  const PosteriorSummary summary = summarise_both(*source.reporter, result, seed);
   record.stopped = to_string(result.stopped);
   record.stop_detail = result.stop_detail;
   record.trusted = result.trusted;

@@ -12,10 +12,6 @@ namespace magva::results {
 
 namespace {
 
-/// The error of an sd from so many draws in antithetic pairs is .007 of it, and that of a mean less than .007
-/// sds.
-constexpr Index kMostDraws = 20'000;
-constexpr Index kFewestDraws = 400;
 constexpr Index kMostValues = 20'000'000;  // kept at a time: 160 MB
 
 /// What is known about one quantity: mean and sd of a Gaussian, or draws.
@@ -96,9 +92,9 @@ double quantile(const std::vector<double>& sorted, double probability) {
 namespace {
 
 Matrix draw_quantities(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
-                       Index count) {
+                       Index count, Index most_draws) {
   const Index size = std::max({Index{1}, count, posterior.dimension()});
-  const Index pairs = std::clamp(kMostValues / size, kFewestDraws, kMostDraws) / 2;
+  const Index pairs = std::clamp(kMostValues / size, kHurriedSummaryDraws, most_draws) / 2;
   return reporter.report(posterior.antithetic_draws(pairs, seed), seed);
 }
 
@@ -107,7 +103,8 @@ Index count_failed(const Matrix& values) { return (values.array() * 0).colwise()
 /// The marginals of all quantities: linear ones of a Gaussian are exact, the others are of draws.
 class Marginals {
  public:
-  Marginals(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed)
+  Marginals(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
+            Index most_draws)
       : quantities_(reporter.quantities()),
         posterior_(posterior),
         gaussian_(dynamic_cast<const Gaussian*>(&posterior)),
@@ -115,7 +112,8 @@ class Marginals {
     if (gaussian_ != nullptr && all_linear(quantities_)) return;
     const auto joint = gaussian_ != nullptr ? reporter.joint_draws(*gaussian_) : nullptr;
     draws_ = joint ? joint->values
-                   : draw_quantities(reporter, posterior, seed, static_cast<Index>(quantities_.size()));
+                   : draw_quantities(reporter, posterior, seed, static_cast<Index>(quantities_.size()),
+                                     most_draws);
   }
 
   const std::vector<source::Quantity>& quantities() const { return quantities_; }
@@ -139,8 +137,8 @@ class Marginals {
 }  // namespace
 
 PosteriorSummary summarise(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
-                           double level) {
-  const Marginals marginals(reporter, posterior, seed);
+                           double level, Index most_draws) {
+  const Marginals marginals(reporter, posterior, seed, most_draws);
   PosteriorSummary out;
   out.draws = marginals.draws().cols();
   out.failed = count_failed(marginals.draws());
@@ -172,7 +170,7 @@ void take_estimate(ParameterSummary& parameter, double sd, double se, double lev
 
 Matrix quantiles(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
                  const std::vector<double>& probabilities) {
-  const Marginals marginals(reporter, posterior, seed);
+  const Marginals marginals(reporter, posterior, seed, kSummaryDraws);
   Matrix out(static_cast<Index>(marginals.quantities().size()), static_cast<Index>(probabilities.size()));
   for (Index i = 0; i < out.rows(); ++i) {
     const Marginal marginal = marginals[static_cast<std::size_t>(i)];

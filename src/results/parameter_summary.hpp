@@ -17,11 +17,16 @@ struct PosteriorSummary {
   Index failed = 0;  ///< draws that the model could not report
 };
 
+/// The error of an sd from so many draws in antithetic pairs is .007 of it, and that of a mean less than .007
+/// sds; of a fit that was stopped early, whose moments are rougher than that, few draws must do.
+inline constexpr Index kSummaryDraws = 20'000;
+inline constexpr Index kHurriedSummaryDraws = 400;
+
 /// Linear combinations of the coordinates of a Gaussian theta have exact Gaussian marginals; everything else
 /// is summarised from draws. The outer quantiles, q05 and q95, are those of the central interval at this
 /// level.
 PosteriorSummary summarise(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
-                           double level = kRecordLevel);
+                           double level = kRecordLevel, Index most_draws = kSummaryDraws);
 
 /// All quantities from these draws of theta, one column per draw.
 PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta, std::uint64_t seed,
@@ -30,8 +35,8 @@ PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta
 /// Gives a coordinate of a Gaussian another sd, with the standard error of its logarithm.
 void take_estimate(ParameterSummary& parameter, double sd, double se, double level);
 
-/// Quantiles of the same marginals as in a summary with this seed: one row per quantity, one column per
-/// probability.
+/// Quantiles of the same marginals as in a summary with this seed and as many draws as it may have: one row
+/// per quantity, one column per probability.
 Matrix quantiles(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
                  const std::vector<double>& probabilities);
 
