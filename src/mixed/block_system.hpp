@@ -12,6 +12,20 @@
 
 namespace magva::mixed {
 
+/// What the effects of a term multiply in a row; null: an intercept.
+struct TermRows {
+  explicit TermRows(const GroupTerm& term)
+      : z(term.z.cols() > 0 ? term.z.data() : nullptr),
+        count(term.effect_count()),
+        group(term.group.data()) {}
+  const double* of(Index row) const { return z ? z + row * count : &one; }
+
+  const double* z;
+  Index count;
+  const std::int32_t* group;
+  double one = 1;
+};
+
 /// Vectors over effects and coefficients are in elimination order: BlockSystem::effect and coefficient say
 /// where.
 class BlockSystem {
