@@ -207,7 +207,7 @@ TEST(CategoricalGroups, GradientsOfCrossedAndNestedGroupsAreDerivatives) {
 double crossed_integral(const MixedData& data, const Vector& log_sds) {
   constexpr double kSpacing = 1;
   const Vector grid = Vector::LinSpaced(11, -5, 5);
-  const auto weight = [](double v) { return kSpacing * normal_density(v); };
+  const auto weight = [](double v) { return kSpacing * mixed_test::normal_density(v); };
   const auto group_integral = [&](std::int32_t g, const Vector& second) {
     double sum = 0;
     for (const double b : grid)
