@@ -40,14 +40,14 @@ RegressionOptions regression(const Change& change) {
   return options;
 }
 template <class Change>
-FormulaOptions by(const std::string& formula, const Change& change) {
+FormulaOptions by_formula(const std::string& formula, const Change& change) {
   FormulaOptions options;
   options.formula = formula;
   change(options);
   return options;
 }
-FormulaOptions by(const std::string& formula) {
-  return by(formula, [](FormulaOptions&) {});
+FormulaOptions by_formula(const std::string& formula) {
+  return by_formula(formula, [](FormulaOptions&) {});
 }
 
 constexpr int kFiles = 4;
@@ -140,16 +140,17 @@ TEST_F(SharedSources, ColumnsOfATable) {
 }
 
 TEST_F(SharedSources, Formulas) {
-  expect_formula(by("y ~ ."));
-  expect_formula(by("y ~ scale(b)*site + poly(a, 3) + log(w)"));
-  expect_formula(by("y ~ 0 + C(site, base=north) + factor(w) + s(b)"));
-  expect_formula(by("time ~ a + b + offset(log(w))", [](auto& o) {
+  expect_formula(by_formula("y ~ ."));
+  expect_formula(by_formula("y ~ scale(b)*site + poly(a, 3) + log(w)"));
+  expect_formula(by_formula("y ~ 0 + C(site, base=north) + factor(w) + s(b)"));
+  expect_formula(by_formula("time ~ a + b + offset(log(w))", [](auto& o) {
     o.family = Distribution::gamma;
     o.weights = "n";
   }));
-  expect_formula(by("Surv(time, status) ~ a + b"));
-  expect_formula(by("count | trials(n) ~ b", [](auto& o) { o.standardise = true; }));
-  expect_formula(by("count ~ a:b + site", [](auto& o) { o.family = Distribution::negative_binomial; }));
+  expect_formula(by_formula("Surv(time, status) ~ a + b"));
+  expect_formula(by_formula("count | trials(n) ~ b", [](auto& o) { o.standardise = true; }));
+  expect_formula(
+      by_formula("count ~ a:b + site", [](auto& o) { o.family = Distribution::negative_binomial; }));
 }
 
 /// One file for all: each rank keeps its rows.
@@ -204,10 +205,11 @@ TEST_F(SharedSources, WhatOneRanksRowsDoNotAllowAllSay) {
   };
   expect_said_by_all<DataError>("part-2.csv, line 2, column 'b'", table(columns("y")));
   expect_said_by_all<DataError>("nothing", table(columns("nothing")));
-  expect_said_by_all<DataError>("part-0.csv, line", formula(by("count ~ log(a)")));
-  expect_said_by_all<UsageError>("one linear predictor", formula(by("count ~ a + (1 | site)")));
-  expect_said_by_all<UsageError>("one linear predictor",
-                                 formula(by("count ~ a", [](auto& o) { o.family = Distribution::ordered; })));
+  expect_said_by_all<DataError>("part-0.csv, line", formula(by_formula("count ~ log(a)")));
+  expect_said_by_all<UsageError>("one linear predictor", formula(by_formula("count ~ a + (1 | site)")));
+  expect_said_by_all<UsageError>(
+      "one linear predictor",
+      formula(by_formula("count ~ a", [](auto& o) { o.family = Distribution::ordered; })));
   std::ofstream(folder_.path() / "part-3.csv", std::ios::app) << "maybe,3,1.5,1,1,1,1,1,2,east,-1\n";
   expect_said_by_all<DataError>("part-3.csv, line 77",
                                 table(columns("count", [](auto& o) { o.columns = {"a"}; }),
