@@ -35,7 +35,7 @@ def nuts(name, _watch):
 
 
 def fitted_by_magva(name, _watch):
-    fit = magva.fit_numpyro(MODELS[name], progress=False)
+    fit = magva.fit_numpyro(MODELS[name], threads=1, progress=False)
     found = {}
     for variable in fit._structure.variables:
         found[variable.name] = tuple(np.asarray(values)[variable.rows].reshape(variable.shape) for values in (fit.mean, fit.sd))

@@ -4,9 +4,9 @@ processor seconds, which a busy machine disturbs less than those of a clock.
 
 usage: bench/python/run.py [--models NAME,...] [--methods NAME,...] [--results FILE] [--figure FILE]
 
-Each method runs in a process of its own, with nothing compiled before; what its imports take does not count. A result is kept in FILE
-(build-bench/python.json) and not computed again. Prints the tables of docs/python/benchmark.md for all that is there; --figure draws
-its picture. Needs the packages of bench/python/requirements.txt, and magva itself.
+Each method runs in a process of its own, on one thread, with nothing compiled before; what its imports take does not count. A result is
+kept in FILE (build-bench/python.json) and not computed again. Prints the tables of docs/python/benchmark.md for all that is there;
+--figure draws its picture. Needs the packages of bench/python/requirements.txt, and magva itself.
 """
 
 import argparse
@@ -26,14 +26,17 @@ sys.path.insert(0, str(HERE))
 from methods import METHODS, OURS, REFERENCE, NotForThisModelError  # noqa: E402
 from models import MODELS  # noqa: E402
 
+# Of OpenBLAS, OpenMP and XLA: threads that wait for each other would count as work.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "NPROC": "1"}
+
 
 def measure(model, method):
     """In a new process, whose compilers find nothing that an earlier one has kept."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--measure", model, method, f"{folder}/result.json"]
         flags = os.environ.get("PYTENSOR_FLAGS", "")
-        environment = {**os.environ, "PYTENSOR_FLAGS": f"{flags}{',' if flags else ''}base_compiledir={folder}/pytensor"}
-        subprocess.run(command, check=True, env=environment)
+        kept_nowhere = {"PYTENSOR_FLAGS": f"{flags}{',' if flags else ''}base_compiledir={folder}/pytensor"}
+        subprocess.run(command, check=True, env={**os.environ, **ONE_THREAD, **kept_nowhere})
         return json.loads(pathlib.Path(folder, "result.json").read_text())
 
 

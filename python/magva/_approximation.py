@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._options import whole
 from ._structure import Array
 
 __all__ = ["Approximation"]
@@ -40,8 +41,7 @@ class Approximation:
 
     def theta_draws(self, number: int = 1000, *, seed: int = 1, correct: bool = False, resample: bool = False) -> Array:
         """Draws of theta, one row each; ``correct`` as for ``draws``."""
-        if number < 1:
-            raise ValueError(f"number is {number} and must be at least 1")
+        number, seed = whole("number", number, 1), whole("seed", seed, 0)
         if correct or resample:
             return self._handle.resample(number, seed).T
         return self._handle.posterior.best.draws(number, seed, 0).T

@@ -33,8 +33,13 @@ def compare(fits: Mapping[str, Fit], *, by: str = "elbo") -> pd.DataFrame:
         as ``Fit.loo`` estimates it.
     """
     one_of("by", by, ("elbo", "loo"))
+    if not isinstance(fits, Mapping):
+        raise TypeError(f"fits is a {type(fits).__name__} and must be a mapping of names to fits")
     if not fits:
         raise ValueError("there are no fits to compare")
+    rows = {name: fit._handle.rows for name, fit in fits.items() if fit._handle.rows > 0}
+    if len(set(rows.values())) > 1:
+        raise ValueError(f"the fits are of different data, and cannot be compared: their numbers of rows are {rows}")
     return _compare_by_loo(fits) if by == "loo" else _compare_by_elbo(fits)
 
 

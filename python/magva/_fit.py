@@ -15,6 +15,7 @@ import numpy as np
 from . import _core
 from ._approximation import Approximation
 from ._assessment import Assessment
+from ._options import whole
 from ._structure import Array, Structure
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Fit(Approximation, Assessment):
         return [tuple(column) for column in columns]
 
     def quantiles(
-        self, probabilities: Iterable[float] = (0.05, 0.5, 0.95), *, number: int | None = None, seed: int | None = None
+        self, probabilities: float | Iterable[float] = (0.05, 0.5, 0.95), *, number: int | None = None, seed: int | None = None
     ) -> pd.DataFrame:
         """Quantiles of every parameter, as in the summary: exact if it is linear in a Gaussian theta, otherwise of the same draws.
 
@@ -89,7 +90,7 @@ class Fit(Approximation, Assessment):
         """
         import pandas as pd
 
-        wanted = [float(p) for p in probabilities]
+        wanted = [float(p) for p in np.atleast_1d(np.asarray(probabilities, dtype=np.float64))]
         if not all(0 < p < 1 for p in wanted):
             raise ValueError(f"the probabilities are {wanted} and must be between 0 and 1")
         if number is None and seed is None:
@@ -121,9 +122,7 @@ class Fit(Approximation, Assessment):
 
     def _stored_draws(self, number: int, seed: int) -> Array | None:
         """Group effects depend on the data, too: a fit with groups has drawn once. So many of these draws (S, q), or all."""
-        if number < 1:
-            raise ValueError(f"number is {number} and must be at least 1")
-        stored = self._handle.stored_draws(number, seed)
+        stored = self._handle.stored_draws(whole("number", number, 1), whole("seed", seed, 0))
         return None if stored is None else np.ascontiguousarray(stored.T)
 
     def _quantity_draws(self, number: int, seed: int, correct: bool = False) -> Array:
@@ -176,7 +175,7 @@ class Fit(Approximation, Assessment):
         """
         import pandas as pd
 
-        return pd.Series(self._handle.loo(number, seed), name="loo")
+        return pd.Series(self._handle.loo(whole("number", number, 1), whole("seed", seed, 0)), name="loo")
 
     # Elsewhere.
 
@@ -217,9 +216,9 @@ class Fit(Approximation, Assessment):
 
     def _headline(self) -> str:
         khat = f"k-hat {self.khat:.2f}, " if math.isfinite(self.khat) else ""  # equal weights have none
+        elbo = f"{self.elbo:.2f}" if abs(self.elbo) < 1e12 else f"{self.elbo:.3g}"
         return (
-            f"{self.stopped}: ELBO {self.elbo:.2f} (standard error {self.elbo_se:.2g}), {khat}"
-            f"{self.family}, rank {self.rank}, {self.seconds:.2f} s"
+            f"{self.stopped}: ELBO {elbo} (standard error {self.elbo_se:.2g}), {khat}{self.family}, rank {self.rank}, {self.seconds:.2f} s"
         )
 
     def __repr__(self) -> str:

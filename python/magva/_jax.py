@@ -18,8 +18,10 @@ from ._watch import Callback
 __all__ = ["JaxFunction", "double_precision", "fit_flat", "fit_jax"]
 
 _FIRST, _LARGEST = 16, 256  # draws in a batch: the size that is compiled first, and the largest one
+_CACHE = 1 << 22  # bytes, roughly: a batch that needs more waits for memory, and gains nothing by being larger
 # Seconds, roughly, on one core: to compile another size, to make a call, and for an operation. Only their ratios matter.
-_COMPILING, _CALLING, _OPERATION = 0.5, 5e-5, 1e-9
+_COMPILING, _CALLING, _OPERATION = 0.5, 5e-5, 2.5e-10
+_SHARE_OF_GRADIENTS = 2 / 3  # of the time of values and gradients
 
 
 def double_precision() -> Any:
@@ -45,6 +47,7 @@ class JaxFunction:
         self._compiled: dict[int, Any] = {}
         self._lost: dict[int, float] = {}  # by sizes that are not compiled
         self._point = 0.0  # seconds for one theta
+        self._largest = _LARGEST
 
     def shapes(self, dim: int) -> Any:
         """What the function returns for a theta of this dimension: shapes and types, without a compiled call."""
@@ -61,17 +64,23 @@ class JaxFunction:
             self._compiled[size] = mapped.lower(jax.ShapeDtypeStruct((size, dim), np.float64)).compile()
         if not self._point:
             self._point = _OPERATION * _operations(self._compiled[size]) / size
+            while self._largest > _FIRST and self._largest * _memory(self._compiled[size]) > _CACHE * size:
+                self._largest //= 2
+
+    def seconds(self, count: int) -> float:
+        """What so many draws cost by the size that suits them best."""
+        return min((self._seconds(size, count) for size in self._compiled), default=0.0)
 
     def _seconds(self, size: int, count: int) -> float:
         return -(-count // size) * (_CALLING + size * self._point)
 
     def _size(self, count: int, dim: int) -> int:
         """Of the batches for so many draws."""
-        best = min(_LARGEST, 1 << (count - 1).bit_length())
+        best = min(self._largest, 1 << (count - 1).bit_length())
         if not self._compiled:
             self._compile(max(best, _FIRST), dim)
         size = min(self._compiled, key=lambda size: self._seconds(size, count))
-        if size == best:
+        if best in self._compiled:
             return size
         self._lost[best] = self._lost.get(best, 0.0) + self._seconds(size, count) - self._seconds(best, count)
         if self._lost[best] < _COMPILING:
@@ -103,13 +112,32 @@ def _operations(compiled: Any) -> float:
     return float(costs.get("flops", 0.0)) + 10 * float(costs.get("transcendentals", 0.0))
 
 
+def _memory(compiled: Any) -> float:
+    """Bytes of arguments, results and what is between them."""
+    used = compiled.memory_analysis()
+    if used is None:
+        return 0.0
+    return float(used.argument_size_in_bytes + used.output_size_in_bytes + used.temp_size_in_bytes)
+
+
 class JaxDensity:
-    """Value and gradient, as the engine asks for them."""
+    """Value and gradient, as the engine asks for them.
+
+    Values alone are a function of their own, which is compiled when gradients that nobody asked for have cost as much as that.
+    """
 
     def __init__(self, log_density: Callable[[Any], Any]) -> None:
         import jax
 
         self._function = JaxFunction(jax.value_and_grad(log_density))
+        self._value_function = JaxFunction(log_density)
+        self._wasted = 0.0
+
+    def values(self, columns: Array) -> Array:
+        if self._wasted < _COMPILING:
+            self._wasted += _SHARE_OF_GRADIENTS * self._function.seconds(columns.shape[1])
+            return self(columns)[0]
+        return np.ascontiguousarray(self._value_function(columns.T), dtype=np.float64)
 
     def __call__(self, columns: Array) -> tuple[Array, Array]:
         values, gradients = self._function(columns.T)
@@ -126,7 +154,10 @@ class JaxReport:
         return {name: np.asarray(array, dtype=np.float64) for name, array in self._function(theta).items()}
 
     def shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
-        return {name: array.shape for name, array in self._function.shapes(dim).items()}
+        found = self._function.shapes(dim)
+        if not isinstance(found, Mapping) or not all(hasattr(array, "shape") for array in found.values()):
+            raise TypeError("report must return a dict of names to arrays, such as {'sigma': jnp.exp(p['log_sigma'])}")
+        return {name: array.shape for name, array in found.items()}
 
     def __call__(self, columns: Array) -> Array:
         found = self.draws(columns.T)
@@ -142,7 +173,7 @@ def fit_flat(
     **structure: Any,
 ) -> Fit:
     """A fit of a density of a flat theta, whose parts have these shapes; ``report`` makes quantities of it."""
-    source = _core.Source.density(density, element_names(shapes), description)
+    source = _core.Source.density(density, element_names(shapes), description, density.values)
     if report is not None:
         reporter = JaxReport(report)
         shapes = reporter.shapes(len(run.init))
@@ -154,6 +185,29 @@ def _leaf_name(path: Any) -> str:
     """('layer', 0, 'w') is layer.0.w; a bare array is theta."""
     parts = [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path]
     return ".".join(parts) or "theta"
+
+
+def _finite(leaf: Any) -> Array:
+    try:
+        array = np.asarray(leaf, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"params must hold arrays of numbers: {error}") from None
+    if not np.all(np.isfinite(array)):
+        raise ValueError("params must be finite: the fit starts there")
+    return array
+
+
+def _one_number(value: Any) -> Any:
+    """What a log density returned, as a real number of JAX."""
+    import jax.numpy as jnp
+
+    if not hasattr(value, "shape") and not isinstance(value, (int, float)):
+        raise TypeError(f"log_density returned a {type(value).__name__} and must return one number: its gradient is made by JAX")
+    if jnp.shape(value) != ():
+        raise ValueError(f"log_density returned an array of shape {jnp.shape(value)} and must return one number")
+    if jnp.iscomplexobj(value):
+        raise TypeError("log_density returned a complex number and must return a real one")
+    return jnp.asarray(value, dtype=np.float64)
 
 
 def fit_jax(
@@ -192,13 +246,10 @@ def fit_jax(
     if len(shapes) != len(leaves):
         raise ValueError("two arrays of params have the same name")
     with double_precision():
-        start, restore = ravel_pytree(jax.tree_util.tree_map(lambda leaf: np.asarray(leaf, dtype=np.float64), params))
+        start, restore = ravel_pytree(jax.tree_util.tree_map(_finite, params))
 
     def flat(theta: Any) -> Any:
-        value = log_density(restore(theta))
-        if np.shape(value) != ():
-            raise ValueError(f"log_density returned an array of shape {np.shape(value)} and must return one number")
-        return value
+        return _one_number(log_density(restore(theta)))
 
     name = getattr(log_density, "__name__", type(log_density).__name__)
     about = f"JAX log density '{name}' with {start.size} parameters"

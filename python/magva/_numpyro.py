@@ -10,7 +10,7 @@ import numpy as np
 
 from ._fit import Fit
 from ._jax import JaxDensity, JaxFunction, double_precision, fit_flat
-from ._options import FittingOptions, Unpack, check_options
+from ._options import FittingOptions, OptionError, Unpack, check_options
 from ._run import Run
 from ._structure import Array
 from ._watch import Callback
@@ -40,7 +40,9 @@ def fit_numpyro(
     """
     from jax.flatten_util import ravel_pytree
 
-    checked = check_options("fit_numpyro", options)
+    if not callable(model):
+        raise TypeError(f"model is a {type(model).__name__} and must be a function: a NumPyro model")
+    checked = _check_options(options)
     kwargs = dict(model_kwargs or {})
     with double_precision():
         traced = _trace(model, args, kwargs)
@@ -63,6 +65,13 @@ def fit_numpyro(
         observed=traced.observed,
         groups=_groups(model, args, kwargs, traced.observed, JaxFunction(constrained)) if traced.observed else {},
     )
+
+
+def _check_options(options: Mapping[str, Any]) -> str:
+    try:
+        return check_options("fit_numpyro", options)
+    except OptionError as error:
+        raise OptionError(f"{error}; what the model itself takes by name goes into model_kwargs=dict(...)") from None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import operator
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -27,6 +28,7 @@ __all__ = [
     "check_options",
     "one_of",
     "options",
+    "whole",
 ]
 
 
@@ -128,7 +130,11 @@ def _names(groups: Iterable[str]) -> list[str]:
 
 GROUPS = {
     "fit": ("Fitting",),
+    "fit_jax": ("Fitting",),
+    "fit_numpyro": ("Fitting",),
+    "fit_pymc": ("Fitting",),
     "fit_table": ("Model", "Data", "Fitting"),
+    "fit_arrays": ("Model", "Data", "Fitting"),
     "fit_formula": ("Formula", "Data", "Fitting"),
     "fit_stan": ("Stan models", "Fitting"),
 }
@@ -142,7 +148,7 @@ def options(function: str = "fit") -> dict[str, str]:
     Parameters
     ----------
     function
-        ``"fit"``, which all functions share, ``"fit_table"``, ``"fit_formula"`` or ``"fit_stan"``.
+        ``"fit"``, ``"fit_table"``, or the name of any other fitting function.
     """
     if function not in GROUPS:
         raise ValueError(f"function is {function!r} and must be one of {', '.join(GROUPS)}")
@@ -166,7 +172,7 @@ def _plain(value: Any) -> Any:
 
 def check_options(function: str, given: Mapping[str, Any]) -> str:
     """The options of a fitting function as JSON; OptionError for a name that is none."""
-    names = _names(GROUPS["fit_table" if function == "fit_arrays" else function if function in GROUPS else "fit"])
+    names = _names(GROUPS[function])
     for name in given:
         if name not in names:
             near = _core.nearest_name(name, names)
@@ -183,3 +189,14 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """A ValueError unless the argument ``name`` is one of the values that it may have."""
     if value not in allowed:
         raise ValueError(f"{name} is {value!r} and must be {' or '.join(map(repr, allowed))}")
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """The argument ``name`` as an integer; a ValueError if it is none, or less than this."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} is {value!r} and must be an integer, at least {least}") from None
+    if number < least:
+        raise ValueError(f"{name} is {number} and must be at least {least}")
+    return number

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._options import one_of
+from ._options import one_of, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +23,9 @@ def predict(handle: _core.Fit, data: Any, *, level: float, number: int, seed: in
 
     one_of("missing", missing, ("refuse", "drop"))
     one_of("scale", scale, ("response", "link"))
-    if number < 2:
-        raise ValueError(f"number is {number} and must be at least 2")
+    number, seed = whole("number", number, 2), whole("seed", seed, 0)
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level!r} and must be between 0 and 1")
     found = handle.predict(make_table(data), missing == "drop", number, seed, level, scale == "link", correct)
     columns = _columns(found, np.asarray(handle.classes, dtype=object), scale)
     index = data.index[found["row"]] if isinstance(data, pd.DataFrame) and len(found["row"]) else None

@@ -56,6 +56,10 @@ def fit_pymc(
 
     checked = check_options("fit_pymc", options)
     model = pm.modelcontext(model)
+    if not isinstance(model, pm.Model):
+        raise TypeError(f"model is a {type(model).__name__} and must be a pymc.Model")
+    if not model.value_vars:
+        raise ValueError("the model has no free variables: there is nothing to fit")
     if model.discrete_value_vars:
         names = ", ".join(variable.name for variable in model.discrete_value_vars)
         raise ValueError(f"the model has discrete variables ({names}): sum or integrate them out, as pm.Mixture does")

@@ -108,7 +108,7 @@ def fit_arrays(
     x, y
         Predictors and response.
     names
-        Of the columns of x; x1, x2, ... without, and always for a sparse matrix.
+        Of the columns of x; without, those of a DataFrame, and x1, x2, ... for other matrices. A sparse one has no others.
     weights
         Of the observations.
     init, comm, progress, callback, **options
@@ -118,14 +118,14 @@ def fit_arrays(
 
     matrix = _predictors(x)
     sparse = hasattr(matrix, "tocsr")
-    labels = [f"x{j + 1}" for j in range(matrix.shape[1])] if names is None else [str(name) for name in names]
+    labels = _labels(x, matrix.shape[1]) if names is None else [str(name) for name in names]
     if len(labels) != matrix.shape[1] or (sparse and names is not None):
         raise ValueError(f"names must be {matrix.shape[1]} texts, and a sparse matrix has none")
     column = np.asanyarray(y)
     if column.shape != (matrix.shape[0],):
         raise ValueError(f"y has shape {column.shape} and must be ({matrix.shape[0]},), one value per row of x")
     given: dict[str, Any] = dict(options)
-    response = "label" if sparse else "y"
+    response = "label" if sparse else next(name for name in ("y", "response", "(response)") if name not in labels)
     observations = None
     if weights is not None:
         observations = ("(weights)", np.asarray(weights, dtype=np.float64))
@@ -134,6 +134,14 @@ def fit_arrays(
         given["weights"] = "(weights)"
     run = Run(check_options("fit_arrays", given), progress, callback, init, comm)
     return run.fit_regression(make_array_table(matrix, labels, (response, column), observations), response=response)
+
+
+def _labels(x: Any, columns: int) -> list[str]:
+    """Of a DataFrame of pandas or polars, if they are different texts; x1, x2, ... otherwise."""
+    own = list(getattr(x, "columns", []))
+    if len(own) == columns and all(isinstance(name, str) for name in own) and len(set(own)) == columns:
+        return own
+    return [f"x{j + 1}" for j in range(columns)]
 
 
 def _predictors(x: Any) -> Any:

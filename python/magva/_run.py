@@ -85,7 +85,10 @@ def _start(source: _core.Source, init: Any) -> Any:
     if init is None:
         return None
     if not isinstance(init, Mapping):
-        start = np.asarray(init, dtype=np.float64)
+        try:
+            start = np.asarray(init, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"init is a {type(init).__name__} and must be an array of numbers or a mapping of names to numbers") from None
         if start.shape != (source.dimension,):
             raise ValueError(f"init has shape {start.shape} and must be ({source.dimension},)")
     else:

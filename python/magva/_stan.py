@@ -51,6 +51,8 @@ def fit_stan(
         if data is not None:
             raise ValueError("a bridgestan.StanModel has its data already: leave data out")
         return run.fit(_object_source(model, bool(options.get("generated_quantities"))))
+    if isinstance(model, str) and "{" in model:
+        raise ValueError("model is the text of a Stan program and must be the name of a file: write it to a .stan file")
     with tempfile.TemporaryDirectory() as folder:
         file = _data_file(data, folder)
         source = _core.Source.stan(

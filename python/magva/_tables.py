@@ -99,7 +99,10 @@ def _add_arrow(builder: _Builder, data: Any) -> None:
         import pyarrow as pa
     except ImportError:
         raise ImportError("this table is read by the Arrow C data interface, which needs pyarrow: pip install pyarrow") from None
-    table = data if isinstance(data, pa.Table) else pa.table(data)
+    try:
+        table = data if isinstance(data, pa.Table) else pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError):  # one column, such as a Series
+        raise _no_table(data) from None
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = column.type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -182,18 +185,22 @@ def make_table(data: Any, *, text: Sequence[str] = ()) -> _core.Table:
     elif isinstance(data, Mapping):
         _add_mapping(builder, data)
     else:
-        raise TypeError(
-            f"the data are a {type(data).__name__} and must be a pandas, polars or Arrow table or a mapping of names to columns; "
-            "for arrays, use magva.fit_arrays(X, y)"
-        )
+        raise _no_table(data)
     table = builder.finish()
     if not table.names or table.rows == 0:
         raise _core.DataError("the table has no rows or no columns")
     return table
 
 
+def _no_table(data: Any) -> TypeError:
+    return TypeError(
+        f"the data are a {type(data).__name__} and must be a pandas, polars or Arrow table or a mapping of names to columns; "
+        "for arrays, use magva.fit_arrays(X, y)"
+    )
+
+
 def _is_from(data: Any, package: str) -> bool:
-    return type(data).__module__.split(".")[0] == package and hasattr(data, "items")
+    return type(data).__module__.split(".")[0] == package and hasattr(data, "columns")
 
 
 def make_array_table(x: Any, names: Sequence[str], response: tuple[str, Any], weights: tuple[str, Any] | None) -> _core.Table:

@@ -31,11 +31,11 @@ using source::ModelSource;
 using ColumnsIn = const nb::DRef<const Matrix>&;
 
 ModelSource density_source(nb::object function, std::vector<std::string> names,
-                           const std::string& description) {
+                           const std::string& description, nb::object values) {
   ModelSource source;
   source.reporter = source::make_coordinate_reporter(names);
   source.start = Vector::Zero(static_cast<Index>(names.size()));
-  source.model = std::make_shared<PythonDensity>(std::move(function), std::move(names));
+  source.model = std::make_shared<PythonDensity>(std::move(function), std::move(values), std::move(names));
   source.description = description;
   return source;
 }
@@ -89,7 +89,8 @@ Matrix quantiles(const Fit& fit, const std::vector<double>& probabilities) {
 
 void bind_source(nb::module_& module) {
   nb::class_<ModelSource>(module, "Source")
-      .def_static("density", density_source, nb::arg("function"), nb::arg("names"), nb::arg("description"))
+      .def_static("density", density_source, nb::arg("function"), nb::arg("names"), nb::arg("description"),
+                  nb::arg("values").none() = nb::none())
       .def_static("table", table_source, nb::arg("table"), nb::arg("options"))
       .def_static("stan", stan_source, nb::arg("file"), nb::arg("data"), nb::arg("generated_quantities"),
                   nb::arg("seed"), nb::arg("progress"))
@@ -162,8 +163,15 @@ void bind_record(nb::class_<Fit>& type) {
   field("stopped", &FitRecord::stopped);
   field("stop_detail", &FitRecord::stop_detail);
   field("trusted", &FitRecord::trusted);
-  field("warnings", &FitRecord::warnings);
-  field("notes", &FitRecord::notes);
+  const auto sentences = [&](const char* name, std::vector<std::string> FitRecord::*member) {
+    type.def_prop_ro(name, [member](const Fit& self) {
+      std::vector<std::string> all = self.record().*member;
+      for (std::string& sentence : all) sentence = with_keywords(sentence);
+      return all;
+    });
+  };
+  sentences("warnings", &FitRecord::warnings);
+  sentences("notes", &FitRecord::notes);
   field("elbo", &FitRecord::elbo);
   field("elbo_se", &FitRecord::elbo_se);
   field("khat", &FitRecord::khat);
@@ -172,6 +180,7 @@ void bind_record(nb::class_<Fit>& type) {
   field("rejected_draws", &FitRecord::rejected_draws);
   field("seconds", &FitRecord::seconds);
   field("family", &FitRecord::family);
+  type.def_prop_ro("rows", [](const Fit& self) { return self.record().data.rows; });
   type.def_prop_ro("details", [](const Fit& self) { return self.record().details.dump(); });
   type.def_prop_ro("options", [](const Fit& self) { return self.record().options.dump(); });
 }

@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 
+#include "core/lines.hpp"
 #include "magva/error.hpp"
 
 namespace magva::python {
@@ -30,6 +31,15 @@ void PythonDensity::evaluate(ConstMatrixRef theta, VectorRef log_density, Matrix
   const auto [values, gradients] = nb::cast<std::pair<Values, Rows>>(call(function_, theta));
   log_density = Eigen::Map<const Vector>(values.data(), theta.cols());
   gradient = columns(gradients);
+}
+
+bool PythonDensity::evaluate_lines(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps,
+                                   MatrixRef log_density, Evaluation&) const {
+  const nb::gil_scoped_acquire gil;
+  if (values_.is_none()) return false;
+  const auto values = nb::cast<Values>(call(values_, points_on_lines(centre, directions, steps)));
+  log_density = Eigen::Map<const Matrix>(values.data(), steps.size(), directions.cols());
+  return true;
 }
 
 std::vector<source::Quantity> PythonReporter::quantities() const {

@@ -17,12 +17,17 @@ namespace {
 
 const options::Command& fit_command() { return *commands::program().find("fit"); }
 
-/// `rank` for --rank, and `missing='drop'` for --missing drop; nothing if there is no such option.
+/// `rank` for --rank, `missing='drop'` for --missing drop, and `correct=True` for a flag of what is done with
+/// a fit; nothing if there is no such option.
 std::string as_keyword(const std::string& option, const std::string& word) {
   const options::OptionSpec* spec = fit_command().find(option);
-  if (spec == nullptr) return {};
   std::string name = option;
   std::replace(name.begin(), name.end(), '-', '_');
+  if (spec == nullptr) {
+    const options::OptionSpec* other = commands::program().find("summary")->find(option);
+    if (other == nullptr || !other->value.empty()) return {};
+    return name + "=True" + (word.empty() ? "" : " " + word);
+  }
   if (word.empty()) return name;
   const bool choice = std::find(spec->choices.begin(), spec->choices.end(), word) != spec->choices.end();
   return choice ? fmt::format("{}='{}'", name, word) : name + " " + word;

@@ -71,6 +71,17 @@ class TestJax:
             magva.fit_jax(lambda p: p["x"], {"x": np.zeros(3)})
         with pytest.raises(ValueError, match="no arrays"):
             magva.fit_jax(lambda p: 0.0, {})
+        with pytest.raises(ValueError, match="params must hold arrays of numbers"):
+            magva.fit_jax(lambda p: 0.0, {"x": "text"})
+        with pytest.raises(ValueError, match="params must be finite"):
+            magva.fit_jax(lambda p: 0.0, {"x": np.nan})
+        for answer in (lambda p: None, lambda p: (-(p["x"] ** 2), -2 * p["x"])):
+            with pytest.raises(TypeError, match=r"log_density returned a .* and must return one number"):
+                magva.fit_jax(answer, {"x": 0.0})
+        with pytest.raises(TypeError, match="complex"):
+            magva.fit_jax(lambda p: 1j * p["x"], {"x": 0.0})
+        with pytest.raises(TypeError, match="report must return a dict"):
+            magva.fit_jax(lambda p: -(p["x"] ** 2), {"x": 0.0}, report=lambda p: p["x"])
         with pytest.raises(magva.OptionError, match="did you mean 'seed'"):
             magva.fit_jax(lambda p: 0.0, {"x": 0.0}, sed=1)
 
@@ -106,6 +117,56 @@ class TestJax:
         for _ in range(2):
             mapped(theta)
         assert set(mapped._compiled) == {16, 256}
+
+    def test_no_size_is_compiled_twice(self, monkeypatch):
+        from magva import _jax
+
+        compiled = []
+        original = _jax.JaxFunction._compile
+        monkeypatch.setattr(_jax.JaxFunction, "_compile", lambda self, size, dim: compiled.append(size) or original(self, size, dim))
+        monkeypatch.setattr(_jax, "_COMPILING", 0.0)
+        mapped = _jax.JaxFunction(lambda theta: theta.sum())
+        theta = RNG.normal(size=(256, 3))
+        mapped(theta[:16])
+        mapped._point = 1.0  # 129 draws cost less in nine batches of 16 than in one of 256
+        for count in (256, 129, 129):
+            mapped(theta[:count])
+        assert compiled == [16, 256]
+
+    def test_batches_stay_in_the_cache(self):
+        import jax.numpy as jnp
+
+        from magva import _jax
+
+        mapped = _jax.JaxFunction(lambda theta: jnp.sum(jnp.sort(jnp.sin(jnp.arange(20_000.0) * theta[0]))))
+        theta = RNG.normal(size=(256, 3))
+        mapped(theta[:1])
+        assert mapped._largest == 16  # 160 kB a draw
+        expected = np.sin(np.arange(20_000.0) * theta[:, :1]).sum(axis=1)
+        np.testing.assert_allclose(mapped(theta), expected, rtol=1e-9, atol=1e-9)
+
+    def test_values_alone_are_those_with_gradients(self):
+        import jax.numpy as jnp
+
+        from magva import _jax
+
+        density = _jax.JaxDensity(lambda theta: -jnp.sum(jnp.cosh(theta)))
+        columns = np.asfortranarray(RNG.normal(size=(3, 40)))
+        values, _ = density(columns)
+        np.testing.assert_array_equal(density.values(columns), values)
+        assert not density._value_function._compiled
+        density._wasted = _jax._COMPILING
+        np.testing.assert_allclose(density.values(columns), values, rtol=1e-14)
+        assert density._value_function._compiled
+
+    def test_draws_are_assessed_by_values(self, monkeypatch):
+        from magva import _jax
+
+        asked = []
+        values = _jax.JaxDensity.values
+        monkeypatch.setattr(_jax.JaxDensity, "values", lambda self, columns: asked.append(columns.shape[1]) or values(self, columns))
+        check(magva.fit_jax(self.log_p, {"mu": 0.0}))
+        assert sum(asked) >= 1000
 
 
 class TestNumpyro:
@@ -176,6 +237,12 @@ class TestNumpyro:
         with pytest.raises(ValueError, match="not finite at any of 16"):
             magva.fit_numpyro(model)
 
+    def test_faults(self):
+        with pytest.raises(magva.OptionError, match=r"no option 'y'.*model_kwargs=dict"):
+            magva.fit_numpyro(lambda y: None, y=Y)
+        with pytest.raises(TypeError, match="model is a int"):
+            magva.fit_numpyro(3)
+
 
 class TestPymc:
     def test_known_answer_with_dims(self):
@@ -203,6 +270,10 @@ class TestPymc:
             pm.Bernoulli("z", 0.5)
         with pytest.raises(ValueError, match=r"discrete variables \(z\)"):
             magva.fit_pymc(model)
+        with pytest.raises(ValueError, match="no free variables"):
+            magva.fit_pymc(pm.Model())
+        with pytest.raises(TypeError, match=r"must be a pymc\.Model"):
+            magva.fit_pymc(3)
 
 
 STAN = pathlib.Path(os.environ.get("MAGVA_TEST_STAN", pathlib.Path(__file__).parents[2] / "build" / "stan"))

@@ -118,6 +118,7 @@ def test_dimensions_that_are_none(dim):
         ({"draws": 3}, "the default optimiser has no draws"),
         ({"init": np.zeros(3)}, r"init has shape \(3,\) and must be \(2,\)"),
         ({"init": [np.nan, 0]}, "init must be finite"),
+        ({"init": "zeros"}, "init is a str and must be an array of numbers"),
         ({"names": ["a"]}, "names must be 2 different texts"),
         ({"threads": object()}, "must be texts, finite numbers"),
     ],
@@ -163,6 +164,8 @@ def test_tables_that_cannot_be_used(data, options, words):
 def test_no_table():
     with pytest.raises(TypeError, match="pandas, polars or Arrow"):
         magva.fit_table(np.zeros((3, 2)), "y")
+    with pytest.raises(TypeError, match="the data are a Series"):
+        magva.fit_table(frame()["y"], "y")
     with pytest.raises(TypeError, match="name of a column"):
         magva.fit_table(frame(), np.zeros(4))
 
@@ -295,6 +298,48 @@ def test_a_density_that_writes_into_its_argument():
 
     fit = magva.fit(density, 2)
     np.testing.assert_allclose(fit.sd, 0.5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("number", [2.5, "many", 0, -1, None])
+def test_numbers_of_draws_that_are_none(number):
+    fit = magva.fit_table(frame(), "y")
+    for draws in (
+        fit.draws,
+        fit.frame,
+        fit.theta_draws,
+        fit.to_arviz,
+        lambda n: fit.loo(number=n),
+        lambda n: fit.predict(frame(), number=n),
+    ):
+        with pytest.raises(ValueError, match=r"number is .* and must be .*at least"):
+            draws(number)
+
+
+def test_seeds_and_levels_that_are_none():
+    fit = magva.fit_table(frame(), "y")
+    for seed in (-1, 0.5):
+        with pytest.raises(ValueError, match=r"seed is .* and must be"):
+            fit.draws(3, seed=seed)
+    with pytest.raises(ValueError, match="level is 90 and must be between 0 and 1"):
+        fit.predict(frame(), level=90)
+
+
+def test_fits_that_cannot_be_compared():
+    fit, other = magva.fit_table(frame(), "y"), magva.fit_table(frame()[:3], "y")
+    with pytest.raises(ValueError, match=r"different data.*\{'all': 4, 'some': 3\}"):
+        magva.compare({"all": fit, "some": other})
+    with pytest.raises(TypeError, match="mapping of names to fits"):
+        magva.compare([fit, fit])
+
+
+def test_the_text_of_a_stan_program_is_no_file():
+    with pytest.raises(ValueError, match=r"write it to a \.stan file"):
+        magva.fit_stan("parameters { real x; } model { x ~ normal(0, 1); }")
+
+
+def test_an_elbo_without_bound_has_a_short_headline():
+    fit = magva.fit(lambda theta: (1e100 * theta.sum(), np.full(2, 1e100)), 2, evaluations=500)
+    assert len(repr(fit).splitlines()[1]) < 200
 
 
 def test_folders_that_hold_no_fit(tmp_path):

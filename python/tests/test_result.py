@@ -72,6 +72,16 @@ def test_draws(fit, gaussian):
         fit.draws(0)
 
 
+def test_one_quantile(fit):
+    assert list(fit.quantiles(0.5).columns) == ["50%"]
+
+
+def test_warnings_name_keywords():
+    fit = magva.fit(lambda t: (-0.5 * t[0] ** 2 if t[0] < 1 else -np.inf, -t), 1)
+    assert any("correct=True" in warning for warning in fit.warnings)
+    assert "--" not in fit.verdict
+
+
 def test_corrected_draws(regression, fit):
     corrected = fit.draws(10, correct=True)["theta"]
     assert corrected.shape == (10, 5)

@@ -6,6 +6,8 @@
 #include <limits>
 #include <thread>
 
+#include "core/lines.hpp"
+
 namespace magva {
 
 namespace {
@@ -110,15 +112,16 @@ Matrix Evaluator::evaluate_lines(ConstVectorRef centre, ConstMatrixRef direction
 void Evaluator::evaluate_points(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps,
                                 MatrixRef log_density) {
   Evaluation evaluation{*scratch_, workers_, calls_};
-  if (model_.evaluate_lines(centre, directions, steps, log_density, evaluation)) return;
-  const Index points = steps.size();
-  Matrix theta(centre.size(), points * directions.cols());
-  for (Index j = 0; j < directions.cols(); ++j)
-    theta.middleCols(j * points, points) = (directions.col(j) * steps.transpose()).colwise() + centre;
+  const double begin = now();
+  if (model_.evaluate_lines(centre, directions, steps, log_density, evaluation)) {
+    if (control_ != nullptr) adapt_batch(steps.size() * directions.cols(), now() - begin);
+    return;
+  }
+  const Matrix theta = points_on_lines(centre, directions, steps);
   Matrix gradient(theta.rows(), theta.cols());
   Vector values(theta.cols());
   evaluate(theta, values, gradient);
-  log_density = values.reshaped(points, directions.cols());
+  log_density = values.reshaped(steps.size(), directions.cols());
 }
 
 double Evaluator::evaluate(ConstVectorRef theta, VectorRef gradient) {

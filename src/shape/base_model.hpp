@@ -15,6 +15,8 @@ class BaseModel final : public Model {
   Index dimension() const override { return model_.dimension(); }
   void evaluate(ConstMatrixRef z, VectorRef log_density, MatrixRef gradient,
                 Evaluation& evaluation) const override;
+  bool evaluate_lines(ConstVectorRef centre, ConstMatrixRef directions, ConstVectorRef steps,
+                      MatrixRef log_density, Evaluation& evaluation) const override;
   std::unique_ptr<Scratch> make_scratch(Index max_draws) const override {
     return model_.make_scratch(max_draws);
   }

@@ -137,5 +137,33 @@ TEST(BaseModel, HasTheWeightsOfTheShapedPosterior) {
   }
 }
 
+// With a model that knows its values on lines, and with one that does not.
+TEST(BaseModel, ValuesOnLinesAreThoseWithGradients) {
+  const Matrix x = test::random_matrix(20, 3, 1);
+  const auto logistic = test::logistic_target(x, test::random_labels(20, 2), 4);
+  const auto plain = make_model(PointwiseDensity(3, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    return -.5 * theta.squaredNorm();
+  }));
+  const ShapedGaussian q = shaped(3, false, 3);
+  const Matrix directions = test::random_matrix(3, 2, 5);
+  const Vector steps{{-1.5, 0, .5, 2}};
+  for (const Model* model : {static_cast<const Model*>(&logistic), static_cast<const Model*>(&plain)}) {
+    const BaseModel base(*model, q.map());
+    Workers workers;
+    const auto scratch = base.make_scratch(8);
+    Evaluation evaluation{*scratch, workers};
+    Matrix on_lines(4, 2);
+    ASSERT_TRUE(base.evaluate_lines(q.base().mean(), directions, steps, on_lines, evaluation));
+    for (Index j = 0; j < 2; ++j) {
+      const Matrix z = (directions.col(j) * steps.transpose()).colwise() + q.base().mean();
+      Vector values(4);
+      Matrix gradient(3, 4);
+      base.evaluate(z, values, gradient, evaluation);
+      EXPECT_LT((on_lines.col(j) - values).cwiseAbs().maxCoeff(), 1e-10 * (1 + values.cwiseAbs().maxCoeff()));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace magva
