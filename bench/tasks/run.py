@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tasks of docs/performance.md, ours and the peers', and prints one table of ratios.
 
-usage: bench/tasks/run.py [BUILD_FOLDER]
+usage: bench/tasks/run.py [BUILD_FOLDER [exact]]     (exact: only the fits without draws)
 Writes BUILD_FOLDER/bench.json. NumPyro comes from PyPI into BUILD_FOLDER/peers, statsmodels and scikit-learn into
 BUILD_FOLDER/exact-peers, R from Debian (r-base-core); the rows of what cannot be had are left out.
 """
@@ -142,12 +142,13 @@ def print_table(rows):
         print(f"| {label:90} | {value:8.2f} | {goal:>7} | {met} |")
 
 
-def main():
-    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build-bench").resolve()
-    folder = build / "tasks"
-    facts = machine()
-    subprocess.run([build / "magva_tasks", ROOT / "data" / "ionosphere.csv", folder], check=True)
-    ours = json.loads((folder / "magva.json").read_text())
+def measure(build, folder, prefix):
+    """Our tasks whose names begin with the prefix."""
+    subprocess.run([build / "magva_tasks", ROOT / "data" / "ionosphere.csv", folder, *prefix], check=True)
+    return json.loads((folder / "magva.json").read_text())
+
+
+def all_rows(build, folder, ours):
     rows, peer = [], None
     python = python_with(build / "peers", "numpyro", PACKAGES)
     if python is None:
@@ -157,9 +158,21 @@ def main():
         peer = json.loads((folder / "numpyro.json").read_text())
         rows += peer_rows(ours, peer)
     rows += exact_rows(ours, exact_peers(build, folder))
-    rows += our_rows(ours)
+    return rows + our_rows(ours), peer
+
+
+def main():
+    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build-bench").resolve()
+    folder = build / "tasks"
+    facts = machine()
+    if sys.argv[2:] == ["exact"]:
+        ours = measure(build, folder, ["exact"])
+        rows, peer = exact_rows(ours, exact_peers(build, folder)), None
+    else:
+        ours = measure(build, folder, [])
+        rows, peer = all_rows(build, folder, ours)
+        facts["compiler"] = ours["compiler"]
     facts["load at the end"] = os.getloadavg()[0]
-    facts["compiler"] = ours["compiler"]
     print("; ".join(f"{key}: {value}" for key, value in facts.items()) + "\n")
     print_table(rows)
     table = [{"task": label.strip(), "measured": value, "wanted": f"{sign} {wanted}"} for label, value, sign, wanted in rows]

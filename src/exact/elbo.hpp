@@ -31,6 +31,8 @@ class ExactElbo {
   const ExpectedLogDensity& expected() const { return expected_; }
   Workers& workers() { return workers_; }
   std::int64_t passes() const { return passes_; }
+  /// Passes over the same data that were made elsewhere.
+  void count(std::int64_t passes) { passes_ += passes; }
 
   /// A Gaussian that is too wide for the expectation to exist has the ELBO -infinity.
   double low_rank(ConstVectorRef mean, ConstMatrixRef factors, ConstVectorRef residual_sd,

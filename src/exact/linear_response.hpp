@@ -46,10 +46,4 @@ std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vect
 /// Of a symmetric matrix; nothing if it is not positive definite.
 std::optional<Matrix> positive_inverse(const Matrix& symmetric);
 
-/// The coordinates z of a point.
-Vector reduce(const ReducedDensity& reduced, const Vector& theta);
-
-/// The Gaussian of theta, from that of z.
-Gaussian expand(const ReducedDensity& reduced, const Vector& mean, const Matrix& covariance);
-
 }  // namespace magva

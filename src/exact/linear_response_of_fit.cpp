@@ -1,7 +1,5 @@
 // The covariance by linear response of a fitted Gaussian, by the way that its model allows.
 #include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
-#include <Eigen/LU>
 
 #include <cmath>
 #include <limits>
@@ -109,15 +107,23 @@ double multiplications(const ExactElbo& elbo) {
 }
 
 /// After one more step, which takes no pass.
+BestFullRank one_more_step(const Vector& mean, const Vector& gradient, Matrix curvature) {
+  const Eigen::LLT<Matrix> llt(curvature);
+  const bool concave = llt.info() == Eigen::Success;
+  return {concave ? Vector(mean + llt.solve(gradient)) : mean, std::move(curvature)};
+}
+
 std::optional<BestFullRank> if_converged(FullRankFit fit) {
   if (!fit.stop.converged) return std::nullopt;
-  const Vector step = Eigen::LLT<Matrix>(fit.curvature).solve(fit.gradient);
-  return BestFullRank{fit.mean + step, std::move(fit.curvature)};
+  return one_more_step(fit.mean, fit.gradient, std::move(fit.curvature));
 }
 
 /// From a fit of any rank.
 std::optional<BestFullRank> best_full_rank(ExactElbo& elbo, const Gaussian& q, const ExactObserver& go_on) {
-  if (q.is_dense()) return BestFullRank{q.mean(), elbo.full_rank(q.mean(), q.factors(), 0).curvature};
+  if (q.is_dense()) {
+    CurvedElbo at = elbo.full_rank(q.mean(), q.factors(), 0);
+    return one_more_step(q.mean(), at.gradient, std::move(at.curvature));
+  }
   if (!elbo.expected().log_concave() || multiplications(elbo) > kMostNewtonWork) return std::nullopt;
   const Matrix near = elbo.low_rank(q.mean(), q.factors(), q.residual_sd()).curvature;
   return if_converged(fit_full_rank(elbo, q.mean(), near, go_on));
@@ -149,14 +155,6 @@ double largest_change(const Vector& sd, const Vector& before) {
 }
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 
-/// Whether the design of a reduced form, and the work in as many dimensions as it has rows, are not too
-/// large.
-bool worth_reducing(const ExpectedLogDensity& expected) {
-  const auto n = static_cast<double>(expected.terms());
-  const auto m = static_cast<double>(expected.dimension());
-  return n < m && n * m <= kMostNumbers && 2 * n * n * n <= kMostNewtonWork;
-}
-
 double elbo_of(ExactElbo& elbo, const Gaussian& q) {
   if (q.is_dense()) return elbo.full_rank(q.mean(), q.factors(), q.log_determinant()).elbo;
   LowRankDerivatives unused;
@@ -176,8 +174,7 @@ std::optional<BestFullRank> best_reduced(ExactElbo& elbo, const Gaussian& q, con
 /// In as many dimensions as there are terms, where these are fewer than the parameters.
 std::optional<LinearResponse> reduced_linear_response(ExactElbo& elbo, const Gaussian& q,
                                                       const ExactObserver& go_on) {
-  if (!worth_reducing(elbo.expected())) return std::nullopt;
-  const auto reduced = elbo.expected().reduced();
+  const auto reduced = worthwhile_reduction(elbo.expected());
   if (!reduced) return std::nullopt;
   ExactElbo within(*reduced->density, elbo.workers());
   const auto best = best_reduced(elbo, q, *reduced, within, go_on);
@@ -189,28 +186,11 @@ std::optional<LinearResponse> reduced_linear_response(ExactElbo& elbo, const Gau
   Gaussian corrected = expand(*reduced, best->mean, response ? *response : *covariance);
   const double change =
       response ? largest_change(corrected.sd(), expand(*reduced, best->mean, *covariance).sd()) : kNotKnown;
-  if (q.is_dense()) {
-    const Index m = q.dimension();
-    corrected = Gaussian::dense(corrected.mean(), corrected.times(Matrix::Identity(m, m)).llt().matrixL());
-  }
+  if (q.is_dense()) corrected = in_dense_form(corrected);
   return LinearResponse{std::move(corrected), change};
 }
 
 }  // namespace
-
-Vector reduce(const ReducedDensity& reduced, const Vector& theta) {
-  const Vector white = (theta - reduced.centre).cwiseQuotient(reduced.scale);
-  return reduced.mixing.partialPivLu().solve(reduced.directions.transpose() * white);
-}
-
-Gaussian expand(const ReducedDensity& reduced, const Vector& mean, const Matrix& covariance) {
-  Matrix change = reduced.mixing * covariance * reduced.mixing.transpose();
-  change.diagonal().array() -= 1;
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(change);
-  const Vector moved = reduced.directions * (reduced.mixing * mean);
-  return Gaussian::spiked(reduced.centre + reduced.scale.cwiseProduct(moved), reduced.scale,
-                          reduced.directions * eigen.eigenvectors(), eigen.eigenvalues());
-}
 
 std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vector& mean,
                                                      const Matrix& root) {

@@ -8,6 +8,7 @@
 #include "exact/quadratic_steps.hpp"
 #include "exact/riemannian_lbfgs.hpp"
 #include "search/curvature.hpp"
+#include "search/quadratic_newton.hpp"
 
 namespace magva {
 
@@ -19,12 +20,16 @@ constexpr int kMostHalvings = 60;  // of a start's sds
 /// kept.
 constexpr double kAscentTolerance = 1e-3;
 constexpr double kFinalTolerance = 2e-4;
+constexpr double kSettledTolerance = 1e-8;  // where the end must not depend on rounding
 /// Largest m for which local maxima are sought for the quadratic.
 constexpr Index kSearchDimension = 300;
 /// Of the quadratic's local maxima those within so many nats of the best, at most so many, are followed
 /// exactly.
 constexpr double kPromising = .05;
 constexpr std::size_t kMostFollowed = 4;
+/// Nats by which values of ascents that end early may be too low, and by which two maxima differ.
+constexpr double kRoughness = 2e-3;
+constexpr double kSmallestAdvantage = 1e-7;
 /// Times what the exact ELBO and the quadratic differ by that an ascent may gain.
 constexpr double kTrust = 2;
 /// Exact ascents from other factors, where the quadratic's would cost as much: so many numbers in the
@@ -75,56 +80,71 @@ LowRankPoint narrowed(ExactElbo& elbo, LowRankPoint point) {
   return point;
 }
 
-/// The local maximum near a start, with C there.
-struct Maximum {
-  LowRankFit fit;
-  Matrix curvature;
-};
-
-/// By steps with C, and where these end early by gradients.
-Maximum reach_maximum(ExactElbo& elbo, const LowRankPoint& start, const ExactObserver& go_on) {
-  QuadraticClimb climb = climb_by_quadratics(elbo, start, kExactTolerance, go_on);
-  LowRankFit fit{std::move(climb.at), climb.elbo, climb.stop};
-  if (fit.stop.converged || fit.stop.interrupted) return {std::move(fit), std::move(climb.curvature)};
-  const Vector conditional_sd = climb.curvature.diagonal().cwiseSqrt().cwiseInverse();
-  fit = ascend_low_rank(elbo, fit.at, {conditional_sd, climb.curvature}, kFinalTolerance, go_on);
+/// An ascent by gradients from where steps with C have ended, and C at its end.
+QuadraticClimb go_on_by_gradients(ExactElbo& elbo, const QuadraticClimb& climb, double tolerance,
+                                  const ExactObserver& go_on) {
+  const Matrix& curvature = climb.here.curvature;
+  const Vector conditional_sd = curvature.diagonal().cwiseSqrt().cwiseInverse();
+  LowRankFit fit = ascend_low_rank(elbo, climb.at, {conditional_sd, curvature}, tolerance, go_on);
   CurvedElbo end = elbo.low_rank(fit.at.mean, fit.at.factors, fit.at.residual_sd);
-  return {std::move(fit), positive_part(end.curvature)};
+  end.curvature = positive_part(end.curvature);
+  return {std::move(fit.at), std::move(end), fit.stop};
 }
 
-/// Whether an ascent from `other` may lead above the maximum that was found. Where the exact ELBO differs
+/// The local maximum near a start: by steps with C, and where these end early, or hardly converge, by
+/// gradients.
+QuadraticClimb reach_maximum(ExactElbo& elbo, const LowRankPoint& start, const ExactObserver& go_on) {
+  QuadraticClimb climb = climb_by_quadratics(elbo, start, kExactTolerance, go_on);
+  if (!climb.stop.converged && !climb.stop.interrupted)
+    climb = go_on_by_gradients(elbo, climb, kFinalTolerance, go_on);
+  if (!climb.stop.converged || settle_by_quadratics(elbo, climb, go_on)) return climb;
+  QuadraticClimb closer = go_on_by_gradients(elbo, climb, kSettledTolerance, go_on);
+  if (!closer.stop.converged) closer.stop = climb.stop;  // as it was
+  settle_by_quadratics(elbo, closer, go_on);
+  return closer;
+}
+
+/// What an ascent from `other` may lead to above the maximum that was found. Where the exact ELBO differs
 /// from what the quadratic says of both, so much may still be gained.
-bool promising(ExactElbo& elbo, const Maximum& found, const LowRankPoint& other, double quadratic_gain) {
+double possible_gain(ExactElbo& elbo, const QuadraticClimb& found, const LowRankPoint& other,
+                     double quadratic_gain) {
   LowRankDerivatives ignored;
-  const double gain = elbo.low_rank(other.mean, other.factors, other.residual_sd, ignored) - found.fit.elbo;
-  return gain + kTrust * std::abs(gain - quadratic_gain) > kExactTolerance;
+  const double gain = elbo.low_rank(other.mean, other.factors, other.residual_sd, ignored) - found.here.elbo;
+  return gain + kTrust * std::abs(gain - quadratic_gain);
 }
 
-/// Of the local maxima for the quadratic there those that promise as much.
-void follow_quadratic(ExactElbo& elbo, Maximum& found, std::uint64_t seed, const ExactObserver& go_on) {
-  const QuadraticFitter fitter(found.curvature);
+/// Of the local maxima for the quadratic there those that may be higher: seen roughly, as they were found,
+/// then to rounding, so that of two maxima that are almost as high all runs choose the same.
+void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed,
+                      const ExactObserver& go_on) {
+  const Matrix curvature = found.here.curvature;
   const auto maxima =
-      search_local_maxima(found.curvature, {found.fit.at.factors, found.fit.at.residual_sd, 0},
-                          elbo.workers(), seed, [&] { return go_on(elbo.passes(), found.fit.elbo); });
-  const Vector mean = found.fit.at.mean;
-  double own = fitter.value(found.fit.at.factors, found.fit.at.residual_sd);
+      search_local_maxima(curvature, {found.at.factors, found.at.residual_sd, 0}, elbo.workers(), seed,
+                          [&] { return go_on(elbo.passes(), found.here.elbo); });
+  const Vector mean = found.at.mean;
+  double own = QuadraticFitter(curvature).value(found.at.factors, found.at.residual_sd);
   for (std::size_t k = 0; k < std::min(maxima.size(), kMostFollowed); ++k) {
-    if (maxima[k].value < maxima.front().value - kPromising) break;
-    const LowRankPoint start{mean, maxima[k].factors, maxima[k].residual_sd};
-    if (!promising(elbo, found, start, maxima[k].value - own)) continue;
-    Maximum other = reach_maximum(elbo, start, go_on);
-    if (!(other.fit.elbo > found.fit.elbo)) continue;
+    const QuadraticFit& rough = maxima[k];
+    if (rough.value < maxima.front().value - kPromising) break;
+    const auto may_gain = [&](const QuadraticFit& at, double least) {
+      return possible_gain(elbo, found, {mean, at.factors, at.residual_sd}, at.value - own) > least;
+    };
+    if (!may_gain(rough, -kRoughness)) continue;
+    const QuadraticFit fine = newton_quadratic_fit(curvature, rough.residual_sd, rough.factors.cols());
+    if (!may_gain(fine, kSmallestAdvantage)) continue;
+    QuadraticClimb other = reach_maximum(elbo, {mean, fine.factors, fine.residual_sd}, go_on);
+    if (!(other.here.elbo > found.here.elbo)) continue;
     found = std::move(other);
-    own = maxima[k].value;
+    own = fine.value;
   }
 }
 
 /// Where C and products with it cost little beside a pass.
 LowRankFit fit_by_quadratics(ExactElbo& elbo, const LowRankPoint& start, std::uint64_t seed,
                              const ExactObserver& go_on) {
-  Maximum found = reach_maximum(elbo, narrowed(elbo, start), go_on);
-  if (start.factors.cols() > 0 && !found.fit.stop.interrupted) follow_quadratic(elbo, found, seed, go_on);
-  return std::move(found.fit);
+  QuadraticClimb found = reach_maximum(elbo, narrowed(elbo, start), go_on);
+  if (start.factors.cols() > 0 && !found.stop.interrupted) follow_quadratic(elbo, found, seed, go_on);
+  return {std::move(found.at), found.here.elbo, found.stop};
 }
 
 /// Exact ascents from other factors.

@@ -7,13 +7,12 @@
 #include <cmath>
 
 #include "manifold/stiefel.hpp"
+#include "search/quadratic_fit.hpp"
 
 namespace magva {
 
 namespace {
 
-constexpr double kResidualFloor =
-    .01;  // in conditional sds: its square costs less than 1e-4 nats a parameter
 constexpr double kShortestFactor = .05;  // a factor of length zero never grows
 
 }  // namespace

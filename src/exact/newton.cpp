@@ -1,6 +1,8 @@
 #include "exact/newton.hpp"
 
 #include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#include <Eigen/LU>
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +24,9 @@ constexpr Index kThinnedTerms = 5000;
 constexpr Index kThinnedTermsPerParameter = 50;
 constexpr Index kMostThinning = 16;
 constexpr Index kWorthThinning = 4;
+/// Numbers in the design of a reduced form, and multiplications in a step, at most.
+constexpr double kMostReducedNumbers = 16e6;
+constexpr double kMostReducedWork = 1e9;
 constexpr double kSufficient = 1e-4;  // share of the predicted gain that a step must bring
 
 /// The curvature, or the nearest that is positive definite.
@@ -171,6 +176,46 @@ FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObse
 FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, ConstMatrixRef precision,
                           const ExactObserver& go_on) {
   return fit_from(elbo, first_point(elbo, start, precision), go_on);
+}
+
+std::optional<ReducedDensity> worthwhile_reduction(const ExpectedLogDensity& expected) {
+  const auto n = static_cast<double>(expected.terms());
+  const auto m = static_cast<double>(expected.dimension());
+  if (!(n < m && n * m <= kMostReducedNumbers && 2 * n * n * n <= kMostReducedWork)) return std::nullopt;
+  return expected.reduced();
+}
+
+Vector reduce(const ReducedDensity& reduced, const Vector& theta) {
+  const Vector white = (theta - reduced.centre).cwiseQuotient(reduced.scale);
+  return reduced.mixing.partialPivLu().solve(reduced.directions.transpose() * white);
+}
+
+Gaussian expand(const ReducedDensity& reduced, const Vector& mean, const Matrix& covariance) {
+  Matrix change = reduced.mixing * covariance * reduced.mixing.transpose();
+  change.diagonal().array() -= 1;
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(change);
+  const Vector moved = reduced.directions * (reduced.mixing * mean);
+  return Gaussian::spiked(reduced.centre + reduced.scale.cwiseProduct(moved), reduced.scale,
+                          reduced.directions * eigen.eigenvectors(), eigen.eigenvalues());
+}
+
+Gaussian in_dense_form(const Gaussian& q) {
+  const Index m = q.dimension();
+  return Gaussian::dense(q.mean(), q.times(Matrix::Identity(m, m)).llt().matrixL());
+}
+
+FullRankResult best_full_rank_gaussian(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
+  if (const auto reduced = worthwhile_reduction(elbo.expected())) {
+    ExactElbo within(*reduced->density, elbo.workers());
+    const FullRankFit fit = fit_full_rank(
+        within, reduce(*reduced, start),
+        [&](std::int64_t passes, double value) { return go_on(elbo.passes() + passes, value); });
+    elbo.count(within.passes());
+    return {in_dense_form(expand(*reduced, fit.mean, fit.root * fit.root.transpose())), fit.elbo, fit.stop};
+  }
+  const FullRankFit fit = fit_full_rank(elbo, start, go_on);
+  return {Gaussian::dense(fit.mean, Eigen::LLT<Matrix>(fit.root * fit.root.transpose()).matrixL()), fit.elbo,
+          fit.stop};
 }
 
 }  // namespace magva

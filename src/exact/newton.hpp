@@ -3,11 +3,15 @@
 //
 // At that Gaussian E[gradient] = 0 and Sigma^-1 = E[-Hessian] (Opper and Archambeau 2009): as many unknowns
 // as there are predictors, not m^2 / 2. A step goes part of the way to the mean and the precision that these
-// equations ask for; where the ELBO does not rise the part is halved.
+// equations ask for; where the ELBO does not rise the part is halved. Where normal priors meet fewer terms
+// than parameters, steps are taken in the span of the terms (ReducedDensity): theta is its prior in every
+// other direction.
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "exact/elbo.hpp"
+#include "magva/posterior.hpp"
 
 namespace magva {
 
@@ -48,5 +52,23 @@ FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, const ExactObse
 /// From N(start, precision^-1).
 FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, ConstMatrixRef precision,
                           const ExactObserver& go_on);
+
+/// The form in the span of the terms, where it saves time; else nothing.
+std::optional<ReducedDensity> worthwhile_reduction(const ExpectedLogDensity& expected);
+/// The coordinates z of a point.
+Vector reduce(const ReducedDensity& reduced, const Vector& theta);
+/// The Gaussian of theta, from that of z.
+Gaussian expand(const ReducedDensity& reduced, const Vector& mean, const Matrix& covariance);
+/// With a Cholesky factor of its covariance.
+Gaussian in_dense_form(const Gaussian& q);
+
+struct FullRankResult {
+  Gaussian posterior;  ///< dense
+  double elbo;
+  ExactStop stop;
+};
+
+/// The best full-rank Gaussian by whichever of the two ways is faster.
+FullRankResult best_full_rank_gaussian(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on);
 
 }  // namespace magva

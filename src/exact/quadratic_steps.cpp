@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "search/curvature.hpp"
-#include "search/quadratic_fit.hpp"
+#include "search/quadratic_newton.hpp"
 
 namespace magva {
 
@@ -17,6 +17,11 @@ constexpr int kMostSteps = 30;
 constexpr double kWorthyShare = .5;
 /// Of the tolerance, in the search for the covariance.
 constexpr double kInnerShare = .1;
+/// Steps that settle a climb, and the gain of one that is not worth a pass: in nats, and relative to the
+/// ELBO.
+constexpr int kMostSettlingSteps = 10;
+constexpr double kSettledGain = 1e-8;
+constexpr double kSettledShare = 1e-13;
 
 /// The step that the Gaussian at a point asks for.
 struct QuadraticStep {
@@ -25,13 +30,16 @@ struct QuadraticStep {
   double gradient_norm;  // of the mean's gradient, in sds
 };
 
-QuadraticStep step_from(const LowRankPoint& at, const CurvedElbo& here, double tolerance) {
-  const Vector step = Eigen::LLT<Matrix>(here.curvature).solve(here.gradient);
-  const double squared = step.dot(here.gradient);
-  const QuadraticFitter fitter(here.curvature);
-  QuadraticFit best = fitter.maximize_from(at.factors, at.residual_sd, kInnerShare * tolerance);
-  const double gain = .5 * squared + best.value - fitter.value(at.factors, at.residual_sd);
-  return {{at.mean + step, std::move(best.factors), std::move(best.residual_sd)}, gain, std::sqrt(squared)};
+/// To the mean that C asks for and to a covariance that was sought for it.
+QuadraticStep step_from(const QuadraticClimb& climb, QuadraticFit covariance) {
+  const LowRankPoint& at = climb.at;
+  const Vector step = Eigen::LLT<Matrix>(climb.here.curvature).solve(climb.here.gradient);
+  const double squared = step.dot(climb.here.gradient);
+  const double gain = .5 * squared + covariance.value -
+                      QuadraticFitter(climb.here.curvature).value(at.factors, at.residual_sd);
+  return {{at.mean + step, std::move(covariance.factors), std::move(covariance.residual_sd)},
+          gain,
+          std::sqrt(squared)};
 }
 
 CurvedElbo evaluate(ExactElbo& elbo, const LowRankPoint& at) {
@@ -41,30 +49,55 @@ CurvedElbo evaluate(ExactElbo& elbo, const LowRankPoint& at) {
   return out;
 }
 
+/// Goes on with a step that was found, if it rises; what it gained.
+double take(ExactElbo& elbo, QuadraticClimb& climb, QuadraticStep step) {
+  CurvedElbo next = evaluate(elbo, step.to);
+  const double gain = next.elbo - climb.here.elbo;
+  if (gain > 0) {
+    climb.at = std::move(step.to);
+    climb.here = std::move(next);
+    ++climb.stop.iterations;
+  }
+  return gain;
+}
+
+/// Notes what a step promises.
+void note(QuadraticClimb& climb, const QuadraticStep& step) {
+  climb.stop.predicted_gain = step.gain;
+  climb.stop.gradient_norm = step.gradient_norm;
+}
+
 }  // namespace
 
 QuadraticClimb climb_by_quadratics(ExactElbo& elbo, LowRankPoint start, double tolerance,
                                    const ExactObserver& go_on) {
-  LowRankPoint at = std::move(start);
-  CurvedElbo here = evaluate(elbo, at);
-  ExactStop stop;
-  while (std::isfinite(here.elbo) && stop.iterations < kMostSteps) {
-    QuadraticStep step = step_from(at, here, tolerance);
-    stop.predicted_gain = step.gain;
-    stop.gradient_norm = step.gradient_norm;
+  CurvedElbo first = evaluate(elbo, start);
+  QuadraticClimb climb{std::move(start), std::move(first), {}};
+  ExactStop& stop = climb.stop;
+  while (std::isfinite(climb.here.elbo) && stop.iterations < kMostSteps) {
+    QuadraticStep step =
+        step_from(climb, QuadraticFitter(climb.here.curvature)
+                             .maximize_from(climb.at.factors, climb.at.residual_sd, kInnerShare * tolerance));
+    note(climb, step);
     stop.converged = step.gain < tolerance;
-    stop.interrupted = !stop.converged && !go_on(elbo.passes(), here.elbo);
+    stop.interrupted = !stop.converged && !go_on(elbo.passes(), climb.here.elbo);
     if (stop.converged || stop.interrupted) break;
-    CurvedElbo next = evaluate(elbo, step.to);
-    const double gain = next.elbo - here.elbo;
-    if (gain > 0) {
-      at = std::move(step.to);
-      here = std::move(next);
-      ++stop.iterations;
-    }
-    if (!(gain >= kWorthyShare * step.gain)) break;
+    const double worthy = kWorthyShare * step.gain;
+    if (!(take(elbo, climb, std::move(step)) >= worthy)) break;
   }
-  return {std::move(at), here.elbo, std::move(here.curvature), stop};
+  return climb;
+}
+
+bool settle_by_quadratics(ExactElbo& elbo, QuadraticClimb& climb, const ExactObserver& go_on) {
+  for (int k = 0; k < kMostSettlingSteps; ++k) {
+    QuadraticStep step = step_from(
+        climb, newton_quadratic_fit(climb.here.curvature, climb.at.residual_sd, climb.at.factors.cols()));
+    note(climb, step);
+    if (step.gain < kSettledGain + kSettledShare * std::abs(climb.here.elbo)) return true;
+    if (!go_on(elbo.passes(), climb.here.elbo)) return false;
+    if (!(take(elbo, climb, std::move(step)) > 0)) return false;
+  }
+  return false;
 }
 
 }  // namespace magva

@@ -1,8 +1,6 @@
 // The default where the model knows its expectations: no draws, no noise.
 #include <fmt/format.h>
 
-#include <Eigen/Cholesky>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,10 +38,6 @@ std::string describe_stop(const ExactStop& stop) {
       "{:.2g} "
       "nats",
       stop.gradient_norm, stop.iterations, stop.predicted_gain);
-}
-
-Gaussian full_rank_gaussian(const FullRankFit& fit) {
-  return Gaussian::dense(fit.mean, Eigen::LLT<Matrix>(fit.root * fit.root.transpose()).matrixL());
 }
 
 double spread_of(const ElboEstimate& estimate) {
@@ -114,8 +108,8 @@ void DefaultRun::fit_exactly_from(ExactElbo& elbo, const Candidate& candidate, c
   const Vector& mean = candidate.centre.theta;
   const Index rank = shape_.choice.rank;
   if (rank >= m) {
-    const FullRankFit fit = fit_full_rank(elbo, mean, go_on);
-    exact_fits_.push_back({full_rank_gaussian(fit), fit.elbo, fit.stop});
+    FullRankResult fit = best_full_rank_gaussian(elbo, mean, go_on);
+    exact_fits_.push_back({std::move(fit.posterior), fit.elbo, fit.stop});
     return;
   }
   LowRankPoint start{mean, Matrix(m, 0), Vector()};

@@ -22,8 +22,6 @@ constexpr int kSubspaceIterations = 6;
 /// L-BFGS runs, and iterations of each.
 constexpr int kQuadraticRestarts = 20;
 constexpr int kQuadraticIterations = 1000;
-/// Least residual sd, in conditional sds: its square costs less than 1e-4 nats a parameter.
-constexpr double kResidualFloor = .01;
 /// Random starts of the search for the highest local maximum: so many, or where m is large so many as m^2 p
 /// times their number reaches kStartEffort; and half as many disturbances of the best.
 constexpr Index kMostStarts = 24;

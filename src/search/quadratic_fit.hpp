@@ -11,6 +11,9 @@ namespace magva {
 /// grows.
 inline constexpr double kWeakestFactor = .98;
 
+/// Least residual sd, in conditional sds: its square costs less than 1e-4 nats a parameter.
+inline constexpr double kResidualFloor = .01;
+
 /// Nats of gain below which an ascent is at its end.
 inline constexpr double kQuadraticTolerance = 1e-3;
 

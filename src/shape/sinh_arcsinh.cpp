@@ -1,67 +1,64 @@
 #include "shape/sinh_arcsinh.hpp"
 
-#include <array>
-#include <cmath>
-#include <numbers>
-
 namespace magva {
 
 namespace {
+
+using Array = Eigen::ArrayXd;
 
 constexpr Index kParameters = 4;
 /// Far beyond what the margins of posteriors need: transforms and inverses stay within double precision.
 constexpr double kLeastParameter[kParameters] = {-3, -2, -5, -2};
 constexpr double kMostParameter[kParameters] = {3, 1, 5, 2};
 
-double log_cosh(double x) {
-  const double size = std::abs(x);
-  return size + std::log1p(std::exp(-2 * size)) - std::numbers::ln2;
-}
+// By logarithms and exponentials, which Eigen has in vector code.
+Array arcsinh(const Array& u) { return u.sign() * (u.abs() + (1 + u.square()).sqrt()).log(); }
+Array sinh_of(const Array& exponential) { return .5 * (exponential - exponential.inverse()); }
+Array cosh_of(const Array& exponential) { return .5 * (exponential + exponential.inverse()); }
 
 }  // namespace
 
+/// An entry for each coordinate.
 struct SinhArcsinh::Transform {
-  double skew;
-  double power;  // exp(t)
-  double unit;   // the slope of sinh(power asinh u + skew) at 0
-  double centre;
-  double width;  // exp(w)
+  Array skew;
+  Array power;  // exp(t)
+  Array centre;
+  Array width;  // exp(w)
+  Array sinh_skew, cosh_skew;
+  Array unit;  // the slope of sinh(power asinh u + skew) at 0
 
-  double argument(double u) const { return power * std::asinh(u) + skew; }
-  double bend(double u) const { return (std::sinh(argument(u)) - std::sinh(skew)) / unit; }
-  double inside(double x) const { return (x - centre) / width; }
-
-  double operator()(double x) const { return centre + width * bend(inside(x)); }
-  double inverse(double y) const {
-    const double bent = inside(y) * unit + std::sinh(skew);
-    return centre + width * std::sinh((std::asinh(bent) - skew) / power);
-  }
-  double log_slope(double x) const {
-    const double u = inside(x);
-    return log_cosh(argument(u)) - log_cosh(skew) - std::log(std::hypot(1, u));
-  }
-  double slope(double x) const { return std::exp(log_slope(x)); }
-  /// d log slope / dx
-  double log_slope_gradient(double x) const {
-    const double u = inside(x);
-    return (std::tanh(argument(u)) * power / std::hypot(1, u) - u / (1 + u * u)) / width;
-  }
-  /// dy / dparameter: s, t, c, w.
-  std::array<double, kParameters> gradient(double x) const {
-    const double u = inside(x);
-    const double cosh = std::cosh(argument(u));
-    const double bent = bend(u);
-    const double slope_here = slope(x);
-    return {width * ((cosh - std::cosh(skew)) / unit - bent * std::tanh(skew)),
-            width * (cosh * power * std::asinh(u) / unit - bent), 1 - slope_here,
-            width * (bent - u * slope_here)};
+  Array inverse(const Array& y) const {
+    const Array bent = (y - centre) / width * unit + sinh_skew;
+    return centre + width * sinh_of(((arcsinh(bent) - skew) / power).exp());
   }
 };
 
-SinhArcsinh::Transform SinhArcsinh::transform(Index i) const {
-  const double skew = parameter(0, i);
-  const double power = std::exp(parameter(1, i));
-  return {skew, power, std::cosh(skew) * power, parameter(2, i), std::exp(parameter(3, i))};
+/// A draw on its way through.
+struct SinhArcsinh::Point {
+  Point(const Transform& f, ConstVectorRef x)
+      : u((x.array() - f.centre) / f.width), root((1 + u.square()).sqrt()), bent_u(arcsinh(u)) {
+    const Array exponential = (f.power * bent_u + f.skew).exp();
+    sinh = sinh_of(exponential);
+    cosh = cosh_of(exponential);
+    bend = (sinh - f.sinh_skew) / f.unit;
+    slope = cosh / (f.cosh_skew * root);
+  }
+
+  Array u;
+  Array root;        // (1 + u^2)^1/2
+  Array bent_u;      // asinh u
+  Array sinh, cosh;  // of power asinh u + skew
+  Array bend;        // y = centre + width bend
+  Array slope;       // dy / dx
+};
+
+SinhArcsinh::Transform SinhArcsinh::transform() const {
+  const auto parameter = [this](std::size_t k) { return Array(parameters_[k].value.array()); };
+  Transform f{parameter(0), parameter(1).exp(), parameter(2), parameter(3).exp(), {}, {}, {}};
+  f.sinh_skew = f.skew.sinh();
+  f.cosh_skew = f.skew.cosh();
+  f.unit = f.cosh_skew * f.power;
+  return f;
 }
 
 SinhArcsinh::SinhArcsinh(Index dimension) : SinhArcsinh(Matrix::Zero(dimension, kParameters)) {}
@@ -72,52 +69,50 @@ SinhArcsinh::SinhArcsinh(const Matrix& parameters) {
 }
 
 void SinhArcsinh::forward(MatrixRef x, VectorRef log_det) const {
-  for (Index i = 0; i < x.rows(); ++i) {
-    const Transform f = transform(i);
-    for (Index s = 0; s < x.cols(); ++s) {
-      log_det(s) += f.log_slope(x(i, s));
-      x(i, s) = f(x(i, s));
-    }
+  const Transform f = transform();
+  for (Index s = 0; s < x.cols(); ++s) {
+    const Point at(f, x.col(s));
+    log_det(s) += at.slope.log().sum();
+    x.col(s) = f.centre + f.width * at.bend;
   }
 }
 
 void SinhArcsinh::invert(MatrixRef y) const {
-  for (Index i = 0; i < y.rows(); ++i) {
-    const Transform f = transform(i);
-    for (Index s = 0; s < y.cols(); ++s) y(i, s) = f.inverse(y(i, s));
-  }
+  const Transform f = transform();
+  for (Index s = 0; s < y.cols(); ++s) y.col(s) = f.inverse(y.col(s));
 }
 
 void SinhArcsinh::pull_back(ConstMatrixRef x, MatrixRef v) const {
-  for (Index i = 0; i < x.rows(); ++i) {
-    const Transform f = transform(i);
-    for (Index s = 0; s < x.cols(); ++s) v(i, s) *= f.slope(x(i, s));
-  }
+  const Transform f = transform();
+  for (Index s = 0; s < x.cols(); ++s) v.col(s).array() *= Point(f, x.col(s)).slope;
 }
 
 void SinhArcsinh::push_forward(ConstMatrixRef x, MatrixRef v) const {
-  for (Index i = 0; i < x.rows(); ++i) {
-    const Transform f = transform(i);
-    for (Index s = 0; s < x.cols(); ++s) v(i, s) /= f.slope(x(i, s));
-  }
+  const Transform f = transform();
+  for (Index s = 0; s < x.cols(); ++s) v.col(s).array() /= Point(f, x.col(s)).slope;
 }
 
 void SinhArcsinh::add_log_det_gradient(ConstMatrixRef x, double factor, MatrixRef v) const {
-  for (Index i = 0; i < x.rows(); ++i) {
-    const Transform f = transform(i);
-    for (Index s = 0; s < x.cols(); ++s) v(i, s) += factor * f.log_slope_gradient(x(i, s));
+  const Transform f = transform();
+  for (Index s = 0; s < x.cols(); ++s) {
+    const Point at(f, x.col(s));
+    v.col(s).array() += factor * (at.sinh / at.cosh * f.power / at.root - at.u / at.root.square()) / f.width;
   }
 }
 
 void SinhArcsinh::set_gradients(ConstMatrixRef x, ConstMatrixRef v) {
-  for (Index i = 0; i < x.rows(); ++i) {
-    const Transform f = transform(i);
-    std::array<double, kParameters> sums{};
-    for (Index s = 0; s < x.cols(); ++s) {
-      const auto gradient = f.gradient(x(i, s));
-      for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += v(i, s) * gradient[k];
-    }
-    for (std::size_t k = 0; k < sums.size(); ++k) parameters_[k].gradient(i) = sums[k];
+  const Transform f = transform();
+  const Array tanh_skew = f.sinh_skew / f.cosh_skew;
+  for (LayerParameter& parameter : parameters_) parameter.gradient.setZero();
+  for (Index s = 0; s < x.cols(); ++s) {
+    const Point at(f, x.col(s));
+    const auto add = [&](std::size_t k, const Array& by_parameter) {
+      parameters_[k].gradient.array() += v.col(s).array() * by_parameter;
+    };
+    add(0, f.width * ((at.cosh - f.cosh_skew) / f.unit - at.bend * tanh_skew));
+    add(1, f.width * (at.cosh * f.power * at.bent_u / f.unit - at.bend));
+    add(2, 1 - at.slope);
+    add(3, f.width * (at.bend - at.u * at.slope));
   }
 }
 

@@ -34,9 +34,9 @@ class SinhArcsinh final : public Layer {
   static std::unique_ptr<Layer> read(io::ChecksummedReader& in, Index dimension);
 
  private:
-  double parameter(std::size_t k, Index i) const { return parameters_[k].value(i); }
-  struct Transform;  // of one coordinate
-  Transform transform(Index i) const;
+  struct Transform;
+  struct Point;
+  Transform transform() const;
 
   std::vector<LayerParameter> parameters_;  // s, t, c, w
 };

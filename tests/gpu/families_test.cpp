@@ -4,14 +4,16 @@
 
 #include "magva/device.hpp"
 #include "magva/error.hpp"
-#include "magva/family_regression.hpp"
 #include "magva/fit.hpp"
 #include "magva/minibatch.hpp"
 #include "support.hpp"
+#include "support/families.hpp"
 
 namespace magva {
 namespace {
 
+using test::Family;
+using test::kFamilies;
 using testing::design_of;
 using testing::evaluate;
 using testing::expect_close;
@@ -21,49 +23,12 @@ using testing::random_theta;
 using testing::Storage;
 using testing::thinned;
 
-struct Family {
-  Distribution distribution;
-  Link link;
-};
-
-const std::vector<Family> kFamilies = {
-    {Distribution::gaussian, Link::identity}, {Distribution::student_t, Link::identity},
-    {Distribution::bernoulli, Link::logit},   {Distribution::bernoulli, Link::probit},
-    {Distribution::bernoulli, Link::cloglog}, {Distribution::binomial, Link::logit},
-    {Distribution::binomial, Link::probit},   {Distribution::binomial, Link::cloglog},
-    {Distribution::poisson, Link::log},       {Distribution::negative_binomial, Link::log},
-    {Distribution::gamma, Link::log},         {Distribution::weibull, Link::log},
-    {Distribution::exponential, Link::log},
-};
-
-/// With weights, offsets, and what else the family can have. Counts reach beyond the short sums.
 Regression regression_of(const Family& family, Storage storage, testing::Shape shape) {
-  std::mt19937_64 generator(7);
-  std::uniform_real_distribution<double> uniform;
-  RegressionData data{design_of(storage, shape), Vector(shape.rows), Vector(shape.rows), {}};
-  const Distribution kind = family.distribution;
-  const bool counts = kind == Distribution::poisson || kind == Distribution::negative_binomial;
-  if (kind == Distribution::binomial) data.trials.resize(shape.rows);
-  if (allows_censoring(kind)) data.status.resize(shape.rows);
-  for (Index i = 0; i < shape.rows; ++i) {
-    const double u = uniform(generator);
-    data.response(i) = kind == Distribution::bernoulli  ? (u < .4 ? 1. : 0.)
-                       : kind == Distribution::binomial ? std::floor(5 * u)
-                       : counts                         ? std::floor(60 * u * u * u)
-                                                        : .05 + 3 * u;
-    if (data.trials.size() > 0) data.trials(i) = data.response(i) + std::floor(4 * uniform(generator)) + 1;
-    if (data.status.size() > 0) data.status(i) = uniform(generator) < .3 ? 0. : 1.;
-    data.weights(i) = std::floor(3 * uniform(generator));
-  }
-  data.weights(0) = 1;
-  data.offset = Vector::LinSpaced(shape.rows, -.5, .5);
-  return family_regression(std::move(data), family.distribution, family.link,
-                           make_prior(NormalPriorOptions{}, shape.cols));
+  return test::regression_of(family, test::family_data(family, design_of(storage, shape)));
 }
 
 std::string trace_of(const Family& family, Storage storage) {
-  return to_string(family.distribution) + " " + to_string(family.link) + ", storage " +
-         std::to_string(static_cast<int>(storage));
+  return test::name_of(family) + ", storage " + std::to_string(static_cast<int>(storage));
 }
 
 TEST(DeviceFamilies, EvaluateAsOnTheProcessor) {

@@ -261,11 +261,12 @@ TEST(QuadraticSteps, EndWhereGradientsDo) {
     EXPECT_TRUE(climb.stop.converged);
     EXPECT_LE(counted.passes(), 5);
     const LowRankFit plain = ascend_low_rank(elbo, start, {sd, mode.curvature}, 1e-6, test::kGoOn);
-    EXPECT_NEAR(climb.elbo, plain.elbo, 1e-3);
+    EXPECT_NEAR(climb.here.elbo, plain.elbo, 1e-3);
     LowRankDerivatives ignored;
-    EXPECT_EQ(climb.elbo, elbo.low_rank(climb.at.mean, climb.at.factors, climb.at.residual_sd).elbo);
-    EXPECT_NEAR(climb.elbo, elbo.low_rank(climb.at.mean, climb.at.factors, climb.at.residual_sd, ignored),
-                1e-10 * std::abs(climb.elbo));
+    EXPECT_EQ(climb.here.elbo, elbo.low_rank(climb.at.mean, climb.at.factors, climb.at.residual_sd).elbo);
+    EXPECT_NEAR(climb.here.elbo,
+                elbo.low_rank(climb.at.mean, climb.at.factors, climb.at.residual_sd, ignored),
+                1e-10 * std::abs(climb.here.elbo));
   }
 }
 
@@ -282,7 +283,7 @@ TEST(QuadraticSteps, NeverFall) {
   };
   const QuadraticClimb climb = climb_by_quadratics(
       elbo, {model.start(), .1 * test::normals(12, 2, 6), Vector::Constant(12, .1)}, 1e-4, watch);
-  EXPECT_GE(climb.elbo, last);
+  EXPECT_GE(climb.here.elbo, last);
 }
 
 // A fit of full rank from a given precision ends where that from the start's own curvature does.
@@ -297,6 +298,24 @@ TEST(ExactFullRank, StartsFromAGivenPrecision) {
   EXPECT_EQ(counted.passes(), 1);
   EXPECT_NEAR(again.elbo, plain.elbo, kExactTolerance);
   EXPECT_LT((again.root.transpose() * again.curvature * again.root - Matrix::Identity(8, 8)).norm(), .03);
+}
+
+// Fewer rows than parameters: in the span of the rows the steps are the same, and cheaper.
+TEST(ExactFullRank, TakesTheSameStepsInTheSpanOfTheRows) {
+  const Regression model = problem(Kind::logistic, 12, 30, 4);
+  Workers workers(1);
+  ASSERT_TRUE(worthwhile_reduction(*model.expectations()).has_value());
+  ExactElbo elbo(*model.expectations(), workers);
+  const FullRankResult fit = best_full_rank_gaussian(elbo, model.start(), test::kGoOn);
+  ExactElbo plain_elbo(*model.expectations(), workers);
+  const FullRankFit plain = fit_full_rank(plain_elbo, model.start(), test::kGoOn);
+  EXPECT_TRUE(fit.stop.converged);
+  EXPECT_EQ(fit.stop.iterations, plain.stop.iterations);
+  EXPECT_EQ(elbo.passes(), plain_elbo.passes());
+  EXPECT_NEAR(fit.elbo, plain.elbo, 1e-9 * std::abs(plain.elbo));
+  EXPECT_LT((fit.posterior.mean() - plain.mean).norm(), 1e-8);
+  const Matrix covariance = fit.posterior.factors() * fit.posterior.factors().transpose();
+  EXPECT_LT((covariance - plain.root * plain.root.transpose()).norm(), 1e-8);
 }
 
 }  // namespace
