@@ -164,7 +164,8 @@ void Arithmetic::check_finite(std::span<const Index> rows, const double* values)
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!std::isfinite(values[i]))
       throw DataError(fmt::format("{}: {} is {}; change the formula, or leave the row out",
-                                  table_->place_of(rows[i]), to_string(expression_), values[i]));
+                                  table_->place_of(rows[i]), to_string(expression_),
+                                  std::isnan(values[i]) ? "not a number" : fmt::format("{}", values[i])));
 }
 
 void Arithmetic::evaluate(std::span<const Index> rows, double* out) const {

@@ -174,7 +174,7 @@ class Parser {
     if (token_.kind == TokenKind::end) return "the formula breaks off";
     if (is(")")) return "there is no '(' for this ')'";
     if (token_.kind == TokenKind::op) return fmt::format("'{}' cannot stand here", token_.text);
-    return "an operator such as '+' is missing here";
+    return "an operator such as '+' is missing here; a name with spaces is put in backticks";
   }
 
   void check_operand_follows(const std::string& op) const {

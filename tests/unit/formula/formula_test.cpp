@@ -82,8 +82,11 @@ std::pair<std::size_t, std::string> parse_fault(const std::string& text) {
 TEST(Formula, ErrorsPointAtTheCharacter) {
   using Fault = std::pair<std::size_t, std::string>;
   EXPECT_EQ(parse_fault("y ~ x + + "), (Fault{10, "formula, character 11: the formula breaks off"}));
-  EXPECT_EQ(parse_fault("y ~ x z"),
-            (Fault{6, "formula, character 7: an operator such as '+' is missing here"}));
+  EXPECT_EQ(
+      parse_fault("y ~ x z"),
+      (Fault{6,
+             "formula, character 7: an operator such as '+' is missing here; a name with spaces is put in "
+             "backticks"}));
   EXPECT_EQ(parse_fault("y ~ (x | )"),
             (Fault{9, "formula, character 10: the group is missing after '|', as in (1 | school)"}));
   EXPECT_EQ(parse_fault("y ~ (x || "),
@@ -93,7 +96,11 @@ TEST(Formula, ErrorsPointAtTheCharacter) {
   EXPECT_EQ(parse_fault("y ~ x + ()"),
             (Fault{9, "formula, character 10: there is nothing between '(' and ')'"}));
   EXPECT_EQ(parse_fault("y ~ log(x"), (Fault{7, "formula, character 8: this '(' is never closed"}));
-  EXPECT_EQ(parse_fault("y x"), (Fault{2, "formula, character 3: an operator such as '+' is missing here"}));
+  EXPECT_EQ(
+      parse_fault("y x"),
+      (Fault{2,
+             "formula, character 3: an operator such as '+' is missing here; a name with spaces is put in "
+             "backticks"}));
   EXPECT_EQ(parse_fault("y"),
             (Fault{1, "formula, character 2: there is no '~'; write response ~ predictors"}));
   EXPECT_EQ(parse_fault("~ x").first, 0U);
