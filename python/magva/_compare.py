@@ -37,15 +37,15 @@ def compare(fits: Mapping[str, Fit], *, by: str = "elbo") -> pd.DataFrame:
         raise TypeError(f"fits is a {type(fits).__name__} and must be a mapping of names to fits")
     if not fits:
         raise ValueError("there are no fits to compare")
-    rows = {name: fit._handle.rows for name, fit in fits.items() if fit._handle.rows > 0}
-    if len(set(rows.values())) > 1:
-        raise ValueError(f"the fits are of different data, and cannot be compared: their numbers of rows are {rows}")
     return _compare_by_loo(fits) if by == "loo" else _compare_by_elbo(fits)
 
 
 def _compare_by_elbo(fits: Mapping[str, Fit]) -> pd.DataFrame:
     import pandas as pd
 
+    sizes = {name: fit._handle.rows for name, fit in fits.items() if fit._handle.rows > 0}
+    if len(set(sizes.values())) > 1:
+        raise _core.DataError(f"the fits are of different data, and their ELBOs cannot be compared: their numbers of rows are {sizes}")
     rows = {
         name: {
             "elbo": fit.elbo,
