@@ -22,6 +22,8 @@ constexpr Index kMostDenseMixture = 500;
 /// Gradients, at most: so many times those of the fit, or so many.
 constexpr std::int64_t kMixtureGradientsOfFit = 3;
 constexpr std::int64_t kMixtureGradients = 30'000;
+/// Places to begin at.
+constexpr int kMostCentres = 6;
 /// Draws by which it is judged: as many as the Gaussian is, fewer where their log densities under all
 /// components would take more numbers.
 constexpr Index kFewestMixtureDraws = 500;
@@ -66,25 +68,43 @@ class MixtureRun {
     const Index m = fitted_.dimension();
     if (!worth_trying() || (!pattern && m > kMostDenseMixture)) return;
     const std::int64_t before = evaluator_.evaluations();
-    const auto hyper = find_hyper_parameters(evaluator_, fitted_, options_.seed + 6);
-    if (hyper.empty()) return;
     if (!pattern) pattern = full_pattern(m);
-    if (mixture_cost(*pattern, static_cast<Index>(hyper.size())) >
-        std::max(kMixtureGradients, kMixtureGradientsOfFit * result_.gradient_evaluations))
-      return;
-    const auto mixture = fit_mixture(evaluator_, fitted_, pattern, hyper, options_.seed + 7);
-    if (!mixture) return;
-    const std::int64_t gradients = evaluator_.evaluations() - before;
-    if (const auto draws = judged_draws(*mixture, pattern->entries())) decide(mixture, *draws);
-    result_.gradient_evaluations += gradients;
+    if (const auto mixture = find(pattern)) {
+      const std::int64_t gradients = evaluator_.evaluations() - before;
+      if (const auto draws = judged_draws(*mixture, pattern->entries())) decide(mixture, *draws);
+      result_.gradient_evaluations += gradients;
+    }
   }
 
  private:
+  /// From the fitted Gaussian, or, where that is not where the hyper-parameters have their mass, from there.
+  std::shared_ptr<const GaussianMixture> find(const std::shared_ptr<const HessianPattern>& pattern) {
+    Gaussian from = fitted_;
+    std::vector<Index> hyper;
+    for (int k = 0; k < kMostCentres; ++k) {
+      auto found_here = find_hyper_parameters(evaluator_, from, options_.seed + 6);
+      if (k == 0 || !found_here.empty()) hyper = std::move(found_here);
+      if (hyper.empty() ||
+          mixture_cost(*pattern, static_cast<Index>(hyper.size())) >
+              std::max(kMixtureGradients, kMixtureGradientsOfFit * result_.gradient_evaluations))
+        return nullptr;
+      MixtureAttempt found = fit_mixture(evaluator_, from, pattern, hyper, options_.seed + 7);
+      if (!found.elsewhere) return found.mixture;
+      from = std::move(*found.elsewhere);
+    }
+    return nullptr;
+  }
+
   /// A rank that was asked for is asked for with what it cannot show.
   bool worth_trying() const {
     const Index m = fitted_.dimension();
-    return m > 1 && options_.shape == ShapeChoice::kAutomatic && options_.rank.value_or(m) >= m &&
-           result_.stopped == StopReason::kConverged && only_about_shape(result_.warnings) &&
+    const bool ended =
+        result_.stopped == StopReason::kConverged || result_.stopped == StopReason::kIterationLimit;
+    return m > 1 && ended && options_.shape == ShapeChoice::kAutomatic && options_.rank.value_or(m) >= m &&
+           std::all_of(result_.warnings.begin(), result_.warnings.end(),
+                       [](const Warning& warning) {
+                         return about_shape(warning.kind) || warning.kind == WarningKind::kNotConverged;
+                       }) &&
            (!result_.warnings.empty() || !fitted_.has_correction());
   }
 
@@ -112,16 +132,13 @@ class MixtureRun {
 
   void decide(const std::shared_ptr<const GaussianMixture>& mixture, const JudgedDraws& draws) {
     const Assessment found = assessment_of(draws);
-    const double noise = std::hypot(draws.se, result_.elbo_se);
-    const bool keep = draws.elbo > result_.elbo - kMixtureNoise * noise &&
-                      !Verdict(found.trusted, found.warnings, found.doubts)
-                           .worse_than(Verdict(result_.trusted, result_.warnings, result_.doubts));
+    const bool keep = is_better(draws, found);
     result_.shapes.push_back(
         {fitted_.shape(), result_.elbo, result_.elbo_se, result_.trusted, result_.doubts.size(), !keep});
     result_.shapes.push_back(
         {mixture->shape(), found.elbo, found.elbo_se, found.trusted, found.doubts.size(), keep});
     if (!keep) return;
-    result_.posterior = fitted_.with_shape(mixture);
+    result_.posterior = (converged() ? fitted_ : heaviest(*mixture)).with_shape(mixture);
     result_.elbo = found.elbo;
     result_.elbo_se = found.elbo_se;
     result_.khat = found.khat;
@@ -129,6 +146,23 @@ class MixtureRun {
     result_.warnings = found.warnings;
     result_.doubts = found.doubts;
     result_.sd_se = 0;
+  }
+
+  /// A fit that has not converged says nothing for the mixture: its own weights must.
+  bool is_better(const JudgedDraws& draws, const Assessment& found) const {
+    const double noise = std::hypot(draws.se, result_.elbo_se);
+    return draws.elbo > result_.elbo - kMixtureNoise * noise &&
+           !Verdict(found.trusted, found.warnings, found.doubts)
+                .worse_than(Verdict(result_.trusted, result_.warnings, result_.doubts)) &&
+           (converged() || (draws.telling() && found.trusted));
+  }
+
+  bool converged() const { return result_.stopped == StopReason::kConverged; }
+
+  static Gaussian heaviest(const GaussianMixture& mixture) {
+    Index best = 0;
+    mixture.weights().maxCoeff(&best);
+    return mixture.components()[static_cast<std::size_t>(best)];
   }
 
   /// By what the weights make of the quantities that will be read.

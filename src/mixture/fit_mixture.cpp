@@ -20,6 +20,11 @@ constexpr double kMixtureStep = 1e-3;
 /// further, each side until the density has fallen by so many nats.
 constexpr double kNodeSpacing = 1.2;
 constexpr double kLeastAxisSd = .5;
+/// Where that is less of the axis's unit, the unit is shortened, by no more than this at once.
+constexpr int kMostUnits = 5;
+constexpr double kLeastShrinking = .1;
+/// Where the mass is higher by so many nats than at the centre, that is not where the posterior is.
+constexpr double kOtherCentre = 3;
 constexpr double kMostAxisSd = 3;
 constexpr double kAxisEndFall = 5;
 constexpr int kMostOnSide = 16;
@@ -68,14 +73,24 @@ class HyperDesign {
     scale_ = Vector::Ones(d);
   }
 
+  /// False where there is no design, or the mass is higher elsewhere.
   bool build(const Gaussian& q) {
     auto centre = fit_.first(q.mean());
     if (!centre) return false;
     nodes_.push_back({Vector::Zero(scale_.size()), std::move(*centre)});
     for (Index axis = 0; axis < scale_.size(); ++axis)
-      if (!walk(axis)) return false;
+      if (!walk(axis) || higher()) return false;
     if (scale_.size() > 1) add_corners();
-    return true;
+    return higher() == nullptr;
+  }
+
+  /// A node with far more mass than the centre has, the highest; null where there is none.
+  const HyperNode* higher() const {
+    if (nodes_.empty()) return nullptr;
+    const auto best = std::max_element(nodes_.begin(), nodes_.end(), [](const auto& a, const auto& b) {
+      return a.log_mass() < b.log_mass();
+    });
+    return best->log_mass() > nodes_.front().log_mass() + kOtherCentre ? &*best : nullptr;
   }
 
   Index axes() const { return scale_.size(); }
@@ -98,6 +113,9 @@ class HyperDesign {
         out.push_back(static_cast<Index>(j));
     return out;
   }
+  double distance(const HyperNode& a, const HyperNode& b) const {
+    return (a.place - b.place).cwiseQuotient(scale_).norm();
+  }
   std::size_t nearest(const Vector& y) const {
     std::size_t best = 0;
     double least = std::numeric_limits<double>::infinity();
@@ -118,15 +136,23 @@ class HyperDesign {
     return true;
   }
 
-  /// Both sides of an axis. False where a side ends while there is mass.
+  /// Both sides of an axis, whose unit becomes an sd. False where a side ends while there is mass.
   bool walk(Index axis) {
     const Vector unit = Vector::Unit(axes(), axis);
     const double top = nodes_.front().log_mass();
-    const std::size_t up = nodes_.size();
-    if (!add(unit, 0) || !add(-unit, 0)) return false;
-    const double bend = 2 * top - nodes_[up].log_mass() - nodes_[up + 1].log_mass();
-    scale_(axis) = bend > 0 ? std::clamp(1 / std::sqrt(bend), kLeastAxisSd, kMostAxisSd) : kMostAxisSd;
-    return walk_side(unit, up, scale_(axis)) && walk_side(-unit, up + 1, scale_(axis));
+    for (int k = 0; k < kMostUnits; ++k) {
+      const std::size_t up = nodes_.size();
+      const bool found = add(unit, 0) && add(-unit, 0);
+      const double bend = found ? 2 * top - nodes_[up].log_mass() - nodes_[up + 1].log_mass() : 0;
+      const double sd = bend > 0 ? 1 / std::sqrt(bend) : kMostAxisSd;
+      if (found && sd >= kLeastAxisSd) {
+        scale_(axis) = std::min(sd, kMostAxisSd);
+        return walk_side(unit, up, scale_(axis)) && walk_side(-unit, up + 1, scale_(axis));
+      }
+      nodes_.resize(up);
+      axes_.col(axis) *= found ? std::max(sd, kLeastShrinking) : kLeastShrinking;
+    }
+    return false;
   }
 
   /// Further and further out, with points between where the mass falls steeply.
@@ -138,15 +164,25 @@ class HyperDesign {
     for (int k = 0; k < kMostOnSide; ++k) {
       const double now = nodes_[from].log_mass();
       highest = std::max(highest, now);
+      if (highest > nodes_.front().log_mass() + kOtherCentre && now < highest) return true;
       // What lies further out counts by its square in a variance.
       const double fall = highest - now - 2 * std::log(std::max(1., place / sd));
       if (fall > kAxisEndFall) return true;
-      place += spacing;
       if (k >= kEvenOnSide) spacing *= kNodeGrowth;
-      if (!add(place * unit, from)) return fall > kAxisEndFall / 2;
+      if (!step(unit, place, spacing, from)) return fall > kAxisEndFall / 2;
       const std::size_t before = std::exchange(from, nodes_.size() - 1);
       fill(before, from);
     }
+    return highest > nodes_.front().log_mass() + kOtherCentre;
+  }
+
+  /// A shorter one where the others cannot be followed so far at once.
+  bool step(const Vector& unit, double& place, double& spacing, std::size_t from) {
+    for (int k = 0; k <= kMostHalves; ++k, spacing *= .5)
+      if (add((place + spacing) * unit, from)) {
+        place += spacing;
+        return true;
+      }
     return false;
   }
 
@@ -200,7 +236,7 @@ Matrix even_points(Index d, Index count) {
 }
 
 /// How far a density goes on, of which the logarithm falls like this.
-double beyond(double slope) {
+double length_beyond(double slope) {
   return slope < 0 ? std::clamp(-kFallBeyond / slope, kLeastBeyond, kMostBeyond) : kMostBeyond;
 }
 
@@ -221,8 +257,8 @@ LineDensity axis_density(const HyperDesign& design, Index axis) {
   Matrix ends(1, 4);
   ends << low - 1, low, high, high + 1;
   const Vector at_ends = spline(ends).transpose();
-  const Vector grid = Vector::LinSpaced(kAxisGrid, low - beyond(at_ends(0) - at_ends(1)),
-                                        high + beyond(at_ends(3) - at_ends(2)));
+  const Vector grid = Vector::LinSpaced(kAxisGrid, low - length_beyond(at_ends(0) - at_ends(1)),
+                                        high + length_beyond(at_ends(3) - at_ends(2)));
   return {grid, spline(grid.transpose()).transpose()};
 }
 
@@ -236,13 +272,24 @@ struct HyperSample {
 class MixtureOfNodes {
  public:
   MixtureOfNodes(ConditionalFit& fit, const HyperDesign& design)
-      : fit_(fit), design_(design), means_(design.places(), stacked_means(design)) {}
+      : fit_(fit), design_(design), means_(design.places(), stacked_means(design)) {
+    make_structure();
+  }
 
   std::shared_ptr<const GaussianMixture> make() {
     const auto sample = draw();
-    if (!sample) return nullptr;
-    make_structure();
-    return assemble(*sample);
+    return sample ? assemble(*sample) : nullptr;
+  }
+
+  /// Around one node, the hyper-parameters as wide as the way to the nearest other one.
+  std::optional<Gaussian> around(const HyperNode& node) const {
+    double apart = 1;
+    for (const HyperNode& other : design_.nodes())
+      if (&other != &node) apart = std::min(apart, design_.distance(node, other));
+    const Matrix within = apart * apart * Matrix::Identity(design_.axes(), design_.axes());
+    const auto precision = joint_precision(node.given, within);
+    if (!precision) return std::nullopt;
+    return Gaussian::sparse(node.given.theta, precision);
   }
 
  private:
@@ -404,15 +451,17 @@ class MixtureOfNodes {
 
 }  // namespace
 
-std::shared_ptr<const GaussianMixture> fit_mixture(Evaluator& evaluator, const Gaussian& q,
-                                                   const std::shared_ptr<const HessianPattern>& pattern,
-                                                   const std::vector<Index>& hyper_parameters,
-                                                   std::uint64_t seed) {
+MixtureAttempt fit_mixture(Evaluator& evaluator, const Gaussian& q,
+                           const std::shared_ptr<const HessianPattern>& pattern,
+                           const std::vector<Index>& hyper_parameters, std::uint64_t seed) {
   ConditionalFit fit(evaluator, pattern, hyper_parameters,
                      kMixtureStep * q.precision_diagonal().cwiseSqrt().cwiseInverse(), seed);
   HyperDesign design(fit, q);
-  if (!design.build(q)) return nullptr;
-  return MixtureOfNodes(fit, design).make();
+  const bool built = design.build(q);
+  if (design.nodes().empty()) return {};
+  MixtureOfNodes nodes(fit, design);
+  if (const HyperNode* higher = design.higher()) return {nullptr, nodes.around(*higher)};
+  return {built ? nodes.make() : nullptr, std::nullopt};
 }
 
 std::int64_t mixture_cost(const HessianPattern& pattern, Index hyper_parameters) {

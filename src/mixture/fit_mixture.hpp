@@ -16,12 +16,18 @@
 
 namespace magva {
 
-/// Nothing where the others are not near a Gaussian on the way, or where the sample does not cover the
-/// hyper-parameters' posterior. `q`: the fitted Gaussian.
-std::shared_ptr<const GaussianMixture> fit_mixture(Evaluator& evaluator, const Gaussian& q,
-                                                   const std::shared_ptr<const HessianPattern>& pattern,
-                                                   const std::vector<Index>& hyper_parameters,
-                                                   std::uint64_t seed);
+struct MixtureAttempt {
+  /// Null where the others are not near a Gaussian on the way, or where the sample does not cover the
+  /// hyper-parameters' posterior.
+  std::shared_ptr<const GaussianMixture> mixture;
+  /// Where the hyper-parameters have far more mass than at q's mean: a Gaussian there, to begin again with.
+  std::optional<Gaussian> elsewhere;
+};
+
+/// `q`: the fitted Gaussian.
+MixtureAttempt fit_mixture(Evaluator& evaluator, const Gaussian& q,
+                           const std::shared_ptr<const HessianPattern>& pattern,
+                           const std::vector<Index>& hyper_parameters, std::uint64_t seed);
 
 /// Gradients that it takes, about.
 std::int64_t mixture_cost(const HessianPattern& pattern, Index hyper_parameters);

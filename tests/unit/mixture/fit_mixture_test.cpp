@@ -94,8 +94,8 @@ TEST(HyperParameters, AreThoseThatDecideHowWideOthersAre) {
   EXPECT_TRUE(find_hyper_parameters(of_gaussian, fit(gaussian).posterior, 1).empty());
 }
 
-// The best Gaussian's sd of log sd is more than a fifth too small. Given log sd all others are normal, so that
-// only the cells' constant widths are left.
+// The best Gaussian's sd of log sd is more than a fifth too small. Given log sd all others are normal, so
+// that only the cells' constant widths are left.
 TEST(FitMixture, HasTheMomentsOfAHierarchicalPosterior) {
   for (const double sd : {.2, .7}) {
     const Groups groups = simulated_groups(60, sd, .3, 11);
@@ -104,11 +104,31 @@ TEST(FitMixture, HasTheMomentsOfAHierarchicalPosterior) {
     const Moments exact = exact_moments(groups);
     EXPECT_GT(worst_sd(q, exact), .1) << sd;
     Evaluator evaluator(model, 1);
-    const auto mixture = fit_mixture(evaluator, q, full_pattern(62), {1}, 1);
+    const auto mixture = fit_mixture(evaluator, q, full_pattern(62), {1}, 1).mixture;
     ASSERT_NE(mixture, nullptr) << sd;
     EXPECT_LT(worst_mean(*mixture, exact), .03) << sd;
     EXPECT_LT(worst_sd(*mixture, exact), .03) << sd;
   }
+}
+
+// From a Gaussian that says sd = .02, where the mass is 40 nats lower.
+TEST(FitMixture, GoesToWhereTheMassIs) {
+  const Groups groups = simulated_groups(60, .7, .3, 11);
+  const auto model = groups.model();
+  Evaluator evaluator(model, 1);
+  Vector mean = Vector::Zero(62);
+  mean(1) = -4;
+  Gaussian from = Gaussian::dense(mean, .5 * Matrix::Identity(62, 62));
+  MixtureAttempt found = fit_mixture(evaluator, from, full_pattern(62), {1}, 1);
+  ASSERT_TRUE(found.elsewhere.has_value());
+  for (int k = 0; k < 4 && found.elsewhere; ++k) {
+    from = *found.elsewhere;
+    found = fit_mixture(evaluator, from, full_pattern(62), {1}, 1);
+  }
+  ASSERT_NE(found.mixture, nullptr);
+  const Moments exact = exact_moments(groups);
+  EXPECT_LT(worst_mean(*found.mixture, exact), .03);
+  EXPECT_LT(worst_sd(*found.mixture, exact), .03);
 }
 
 // All of it, with a pattern that was found by probing gradients.
