@@ -4,6 +4,7 @@
     pip install -r bench/python/requirements.txt
     bench/stan/nuts.py                            # all models, three seeds
     bench/stan/nuts.py crossed rasch --seeds 1
+    bench/stan/nuts.py --cache FOLDER             # NUTS's moments are kept there, and taken from there
 
 One line a fit: parameters, the worst error of a mean, in posterior sds, and of an sd, as a share of it, over all
 parameters on the unconstrained scale's own names; the verdict; seconds of the fit and of NUTS, compilation included in
@@ -15,9 +16,11 @@ not.
 from __future__ import annotations
 
 import argparse
+import pickle
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -257,6 +260,17 @@ def run_nuts(model: Model) -> Reference:
     return Reference({n: (a.mean(axis=0), a.std(axis=0)) for n, a in draws.items()}, time.perf_counter() - begin)
 
 
+def reference_of(name: str, model: Model, cache: Path | None) -> Reference:
+    kept = cache / f"{name}.pickle" if cache else None
+    if kept and kept.exists():
+        return Reference(*pickle.loads(kept.read_bytes()))
+    found = run_nuts(model)
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(pickle.dumps((found.moments, found.seconds)))
+    return found
+
+
 def worst_errors(fit: magva.Fit, reference: Moments) -> tuple[float, float]:
     means, sds = [], []
     for variable in fit._structure.variables:
@@ -273,13 +287,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(MODELS)}; all if none is given")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--cache", type=Path, help="folder for the results of NUTS")
     options = parser.parse_args()
     numpyro.enable_x64()
     print(f"{'model':22} seed parameters  mean    sd  seconds   NUTS  verdict")
     ratios, within, wrong = [], 0, 0
     for name in options.names or MODELS:
         model = MODELS[name]()
-        reference = run_nuts(model)
+        reference = reference_of(name, model, options.cache)
         for seed in options.seeds:
             begin = time.perf_counter()
             fit = magva.fit_numpyro(model, seed=seed, progress=False)

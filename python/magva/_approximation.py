@@ -21,7 +21,7 @@ class Approximation:
 
     @property
     def shape(self) -> str:
-        """The shape of the approximation: ``"gaussian"``, ``"skewed"`` or ``"flow"``."""
+        """The shape of the approximation: ``"gaussian"``, ``"skewed"``, ``"flow"`` or ``"mixture"``."""
         return self._handle.posterior.best.shape
 
     @property

@@ -7,6 +7,7 @@
 
 #include "core/elbo.hpp"
 #include "fit/funnel.hpp"
+#include "fit/mixture_run.hpp"
 #include "fit/runs.hpp"
 #include "magva/error.hpp"
 #include "response/corrected_fit.hpp"
@@ -386,6 +387,11 @@ FitResult DefaultRun::assess_result() {
   }
   FitResult result = report(found.posterior, std::move(found.assessment), best_ ? best_->iterations() : 0);
   result.sd_se = found.sd_se;
+  try {
+    if (!control_.stopped()) try_mixture(evaluator_, shape_.pattern, options_, result);
+  } catch (const Stopped&) {  // the result is what it was
+  }
+  result.seconds = control_.seconds();
   return result;
 }
 

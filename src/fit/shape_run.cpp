@@ -7,6 +7,7 @@
 
 #include "assess/assess.hpp"
 #include "fit/runs.hpp"
+#include "fit/shape_verdict.hpp"
 #include "shape/base_model.hpp"
 #include "shape/fit_shape.hpp"
 
@@ -38,31 +39,6 @@ constexpr double kCloseShapeSpread = .5;
 /// An ELBO gains if it is higher by more than this many standard errors of the difference.
 constexpr double kNoise = 3;
 
-/// What a shape may cure; others, such as several modes, it cannot, nor tails like a power: their sds come
-/// from where no draw goes.
-bool about_shape(WarningKind kind) {
-  return kind == WarningKind::kKhat || kind == WarningKind::kFarFromGaussian ||
-         kind == WarningKind::kReweighted;
-}
-
-/// How bad a verdict is: not to be trusted, with doubts, or neither; and of two alike the larger doubt.
-struct Verdict {
-  int grade;
-  double worst;
-
-  Verdict(bool trusted, const std::vector<Warning>& warnings, const std::vector<Doubt>& doubts)
-      : grade(!trusted           ? 2
-              : warnings.empty() ? 0
-                                 : 1),
-        worst(0) {
-    for (const Doubt& doubt : doubts)
-      worst = std::max({worst, std::abs(doubt.shift), std::abs(std::log(doubt.sd_ratio))});
-  }
-  bool worse_than(const Verdict& other) const {
-    return grade != other.grade ? grade > other.grade : worst > other.worst;
-  }
-};
-
 class ShapeRun {
  public:
   ShapeRun(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
@@ -74,17 +50,14 @@ class ShapeRun {
     if (options_.shape == ShapeChoice::kSkewed) try_shape(ShapeChoice::kSkewed, kSkewedIterations);
     if (options_.shape == ShapeChoice::kFlow) try_shape(ShapeChoice::kFlow, kFlowIterations);
     // A rank that was asked for is asked for with what it cannot show.
-    if (options_.shape != ShapeChoice::kAutomatic || options_.rank.value_or(m) < m) return;
+    if (options_.shape != ShapeChoice::kAutomatic || options_.rank.value_or(m) < m || fitted_.has_shape())
+      return;
     if (m <= kAutomaticSkewed && (in_doubt() || (result_.warnings.empty() && far_from_corrected())))
       try_what_is_affordable();
   }
 
  private:
-  bool in_doubt() const {
-    return !result_.warnings.empty() &&
-           std::all_of(result_.warnings.begin(), result_.warnings.end(),
-                       [](const Warning& warning) { return about_shape(warning.kind); });
-  }
+  bool in_doubt() const { return !result_.warnings.empty() && only_about_shape(result_.warnings); }
 
   /// The best Gaussian of all has other sds than linear response: then margins are skewed or have long tails,
   /// and quantiles are off where sds are not.

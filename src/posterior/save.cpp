@@ -1,6 +1,7 @@
 #include "posterior/save.hpp"
 
 #include "magva/error.hpp"
+#include "mixture/gaussian_mixture.hpp"
 #include "shape/shaped_gaussian.hpp"
 #include "sparse/factored_precision.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 /// What follows the Gaussian and its names, added up.
 constexpr std::int64_t kHasCorrection = 1;
 constexpr std::int64_t kHasShape = 2;
+constexpr std::int64_t kHasMixture = 4;
 
 /// What a Gaussian begins with: the form of its covariance.
 enum class SavedForm : std::int64_t { kLowRank, kDense, kSpiked, kSparse };
@@ -23,11 +25,25 @@ bool sound_spikes(const Gaussian& gaussian) {
   return (directions.transpose() * directions - Matrix::Identity(rank, rank)).norm() < 1e-6;
 }
 
-const ShapedGaussian& shaped_part(const Gaussian& gaussian) {
-  const auto* shaped = dynamic_cast<const ShapedGaussian*>(&gaussian.best());
-  if (shaped == nullptr) throw UsageError("a posterior of a shape of your own cannot be saved");
-  return *shaped;
-}
+/// The shape, of which one pointer is not null.
+struct ShapedPart {
+  explicit ShapedPart(const Gaussian& gaussian)
+      : shaped(dynamic_cast<const ShapedGaussian*>(&gaussian.best())),
+        mixture(dynamic_cast<const GaussianMixture*>(&gaussian.best())) {
+    if (gaussian.has_shape() && shaped == nullptr && mixture == nullptr)
+      throw UsageError("a posterior of a shape of your own cannot be saved");
+  }
+  std::int64_t kind() const {
+    return (shaped != nullptr ? kHasShape : 0) + (mixture != nullptr ? kHasMixture : 0);
+  }
+  void write(io::ChecksummedWriter& out) const {
+    if (shaped != nullptr) shaped->write(out);
+    if (mixture != nullptr) mixture->write(out);
+  }
+
+  const ShapedGaussian* shaped;
+  const GaussianMixture* mixture;
+};
 
 }  // namespace
 
@@ -73,14 +89,14 @@ Gaussian read_gaussian(io::ChecksummedReader& in) {
 }
 
 void Gaussian::save(const std::filesystem::path& path, const std::vector<std::string>& names) const {
-  const ShapedGaussian* shaped = has_shape() ? &shaped_part(*this) : nullptr;
+  const ShapedPart part(*this);
   io::ChecksummedWriter out(path, kPosteriorKind, kPosteriorVersion);
   write_gaussian(out, *this);
   out.integer(static_cast<std::int64_t>(names.size()));
   for (const auto& name : names) out.text(name);
-  out.integer((has_correction() ? kHasCorrection : 0) + (has_shape() ? kHasShape : 0));
+  out.integer((has_correction() ? kHasCorrection : 0) + part.kind());
   if (has_correction()) write_gaussian(out, corrected());
-  if (shaped != nullptr) shaped->write(out);
+  part.write(out);
   out.commit();
 }
 
@@ -94,7 +110,7 @@ SavedPosterior read_posterior(io::ChecksummedReader& in) {
   std::vector<std::string> names;
   for (std::size_t left = in.count(); left > 0; --left) names.push_back(in.text());
   const std::int64_t parts = in.integer();
-  if (parts < 0 || parts > kHasCorrection + kHasShape)
+  if (parts < 0 || parts > kHasCorrection + kHasMixture)
     in.fail("it has parts that this program does not know");
   if ((parts & kHasCorrection) != 0) {
     Gaussian corrected = read_gaussian(in);
@@ -103,6 +119,8 @@ SavedPosterior read_posterior(io::ChecksummedReader& in) {
   }
   if ((parts & kHasShape) != 0)
     gaussian = gaussian.with_shape(ShapedGaussian::read(in, gaussian.dimension()));
+  if ((parts & kHasMixture) != 0)
+    gaussian = gaussian.with_shape(GaussianMixture::read(in, gaussian.dimension()));
   in.finish();
   if (names.size() != static_cast<std::size_t>(gaussian.dimension()))
     in.fail("its parts do not fit each other");

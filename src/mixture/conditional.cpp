@@ -1,0 +1,234 @@
+#include "mixture/conditional.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "core/noise.hpp"
+
+namespace magva {
+
+namespace {
+
+/// Antithetic pairs of draws for expected gradients, and for the expected curvature.
+constexpr Index kGradientPairs = 32;
+constexpr Index kCurvaturePairs = 4;
+/// A mode is found where a Newton step would gain less, in nats; a mean, where it is that of the draws.
+constexpr double kConditionalModeGain = 1e-2;
+constexpr double kConditionalMeanGain = 1e-2;
+constexpr int kMostConditionalSteps = 30;
+constexpr int kMostConditionalMeans = 3;
+/// Lengths of a step that are tried at once, each half of the one before; a step that gains less than this
+/// share of what it promised asks for another precision.
+constexpr int kTriedLengths = 6;
+constexpr double kKeptPromise = .3;
+/// Added to a curvature that is not positive definite, as shares of its diagonal.
+constexpr double kConditionalDampings[] = {0, .01, .1, 1, 10, 100};
+
+}  // namespace
+
+ConditionalFit::ConditionalFit(Evaluator& evaluator, std::shared_ptr<const HessianPattern> pattern,
+                               std::vector<Index> hyper_parameters, Vector length, std::uint64_t seed)
+    : evaluator_(evaluator),
+      pattern_(std::move(pattern)),
+      hyper_(std::move(hyper_parameters)),
+      is_hyper_(static_cast<std::size_t>(pattern_->dimension()), false),
+      length_(std::move(length)),
+      noise_(pattern_->dimension() + pattern_->sums().cols(), kGradientPairs) {
+  for (const Index i : hyper_) is_hyper_[static_cast<std::size_t>(i)] = true;
+  Noise(seed, NoiseStream::kRandomPoint).fill(1, 0, noise_);
+}
+
+void ConditionalFit::clear_hyper(MatrixRef gradients) const {
+  for (const Index i : hyper_) gradients.row(i).setZero();
+}
+
+Matrix ConditionalFit::sums() const {
+  Matrix out = pattern_->sums();
+  clear_hyper(out);
+  return out;
+}
+
+std::optional<Vector> ConditionalFit::curvature_at(const Vector& theta) {
+  Vector gradient(theta.size());
+  if (!std::isfinite(evaluator_.evaluate(theta, gradient))) return std::nullopt;
+  const Vector out = pattern_->curvature(evaluator_, theta, gradient, length_, {1.});
+  if (!out.allFinite()) return std::nullopt;
+  return out;
+}
+
+// Independent of the others by the form of their precision.
+Matrix ConditionalFit::moves(const FactoredPrecision& precision, Index pairs) const {
+  Matrix out = precision.root_times(noise_.leftCols(pairs));
+  clear_hyper(out);
+  return out;
+}
+
+// The hyper-parameters' rows and columns become those of the identity, so that one structure serves all.
+Vector ConditionalFit::of_others(Vector curvature) const {
+  const PatternEntries& places = pattern_->places();
+  for (std::size_t k = 0; k < places.rows.size(); ++k)
+    if (is_hyper(places.rows[k]) || is_hyper(places.columns[k]))
+      curvature(static_cast<Index>(k)) = places.rows[k] == places.columns[k] ? 1 : 0;
+  return curvature;
+}
+
+std::shared_ptr<const FactoredPrecision> ConditionalFit::precision_of(const Vector& curvature) const {
+  return FactoredPrecision::make(pattern_->structure(), of_others(curvature), sums());
+}
+
+std::shared_ptr<const FactoredPrecision> ConditionalFit::damped_precision_of(Vector curvature) const {
+  curvature = of_others(std::move(curvature));
+  const Vector diagonal = pattern_->diagonal(curvature).cwiseAbs();
+  for (const double share : kConditionalDampings) {
+    Vector values = curvature;
+    if (share > 0) pattern_->add_to_diagonal(share * diagonal, values);
+    if (auto found = FactoredPrecision::make(pattern_->structure(), std::move(values), sums())) return found;
+  }
+  return nullptr;
+}
+
+bool ConditionalFit::climb(Vector& theta, std::shared_ptr<const FactoredPrecision>& precision) {
+  Vector gradient(theta.size());
+  for (int k = 0; k < kMostConditionalSteps; ++k) {
+    const double value = evaluator_.evaluate(theta, gradient);
+    if (!std::isfinite(value)) return false;
+    clear_hyper(gradient);
+    const Vector step = precision->solve(gradient);
+    const double promise = .5 * gradient.dot(step);
+    if (promise < kConditionalModeGain) {
+      theta += step;
+      return true;
+    }
+    Matrix tried = theta.replicate(1, kTriedLengths);
+    for (int j = 0; j < kTriedLengths; ++j) tried.col(j) += std::ldexp(1., -j) * step;
+    const Vector values = evaluator_.evaluate_values(tried);
+    Index best = 0;
+    const double gain = values.maxCoeff(&best) - value;
+    if (gain > 0) theta = tried.col(best);
+    if (gain > kKeptPromise * promise) continue;
+    const auto curvature = curvature_at(theta);
+    auto renewed = curvature ? damped_precision_of(*curvature) : nullptr;
+    if (!renewed) return false;
+    precision = std::move(renewed);
+  }
+  return false;
+}
+
+std::optional<ConditionalFit::Sample> ConditionalFit::sample(const Vector& theta,
+                                                             const FactoredPrecision& precision) {
+  const Matrix around = moves(precision, kGradientPairs);
+  Matrix draws(theta.size(), 2 * kGradientPairs);
+  draws.leftCols(kGradientPairs) = around.colwise() + theta;
+  draws.rightCols(kGradientPairs) = (-around).colwise() + theta;
+  Vector log_density(draws.cols());
+  Matrix gradient(theta.size(), draws.cols());
+  evaluator_.evaluate(draws, log_density, gradient);
+  if (!log_density.allFinite()) return std::nullopt;
+  const auto others = static_cast<double>(theta.size()) - static_cast<double>(hyper_.size());
+  const double constant = -.5 * (precision.log_determinant() + others * std::log(2 * std::numbers::pi));
+  const Vector squares = around.cwiseProduct(precision.times(around)).colwise().sum();
+  Vector log_weights = log_density.array() - constant;
+  log_weights.head(kGradientPairs) += .5 * squares;
+  log_weights.tail(kGradientPairs) += .5 * squares;
+  Sample out{gradient.rowwise().mean(), log_weights.mean(), 0};
+  out.variance = (log_weights.array() - out.elbo).square().mean();
+  clear_hyper(out.gradient);
+  return out;
+}
+
+bool ConditionalFit::learn_excess(const ConditionalGaussian& around) {
+  const Matrix apart = moves(*around.precision, kCurvaturePairs);
+  Matrix draws(around.theta.size(), 2 * kCurvaturePairs);
+  draws.leftCols(kCurvaturePairs) = apart.colwise() + around.theta;
+  draws.rightCols(kCurvaturePairs) = (-apart).colwise() + around.theta;
+  Vector log_density(draws.cols());
+  Matrix gradient(draws.rows(), draws.cols());
+  evaluator_.evaluate(draws, log_density, gradient);
+  std::vector<double> sign(static_cast<std::size_t>(draws.cols()), 1.);
+  for (Index s = kCurvaturePairs; s < draws.cols(); ++s) sign[static_cast<std::size_t>(s)] = -1;
+  const Matrix there = pattern_->curvature(evaluator_, draws, gradient, length_, sign);
+  if (!there.allFinite()) return false;
+  excess_ = there.rowwise().mean() - around.curvature;
+  return true;
+}
+
+// Mean and precision depend on each other; the precision takes more gradients, and changes less.
+std::optional<ConditionalGaussian> ConditionalFit::settle(
+    Vector theta, std::shared_ptr<const FactoredPrecision> precision) {
+  if (!climb(theta, precision)) return std::nullopt;
+  auto around = sample(theta, *precision);
+  if (!around) return std::nullopt;
+  for (int k = 0; k < kMostConditionalMeans; ++k) {
+    theta += precision->solve(around->gradient);
+    auto curvature = curvature_at(theta);
+    if (!curvature) return std::nullopt;
+    if (excess_.size() > 0) *curvature += excess_;
+    precision = precision_of(*curvature);
+    if (!precision) return std::nullopt;
+    around = sample(theta, *precision);
+    if (!around) return std::nullopt;
+    const Vector step = precision->solve(around->gradient);
+    const double gain = .5 * around->gradient.dot(step);
+    if (gain < kConditionalMeanGain || k + 1 == kMostConditionalMeans) {
+      ConditionalGaussian out{theta + step,        std::move(*curvature), std::move(precision),
+                              around->elbo + gain, around->variance,      0};
+      out.height = heights(out.theta, {&out})(0);
+      if (!std::isfinite(out.height)) return std::nullopt;
+      return out;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ConditionalGaussian> ConditionalFit::first(Vector theta) {
+  excess_.resize(0);
+  const auto curvature = curvature_at(theta);
+  if (!curvature) return std::nullopt;
+  auto precision = damped_precision_of(*curvature);
+  if (!precision) return std::nullopt;
+  auto found = settle(std::move(theta), std::move(precision));
+  if (!found || !learn_excess(*found)) return std::nullopt;
+  return settle(found->theta, found->precision);
+}
+
+std::optional<ConditionalGaussian> ConditionalFit::at(const Vector& values, const ConditionalGaussian& near) {
+  Vector theta = near.theta;
+  const Vector before = theta(hyper_);
+  theta += slopes(near) * (values - before);
+  theta(hyper_) = values;
+  return settle(std::move(theta), near.precision);
+}
+
+Matrix ConditionalFit::cross(const Vector& curvature) const {
+  Matrix out = Matrix::Zero(pattern_->dimension(), static_cast<Index>(hyper_.size()));
+  std::vector<Index> column(is_hyper_.size(), -1);
+  for (std::size_t k = 0; k < hyper_.size(); ++k)
+    column[static_cast<std::size_t>(hyper_[k])] = static_cast<Index>(k);
+  const PatternEntries& places = pattern_->places();
+  for (std::size_t k = 0; k < places.rows.size(); ++k) {
+    const Index i = places.rows[k];
+    const Index j = places.columns[k];
+    if (is_hyper(i) == is_hyper(j)) continue;
+    out(is_hyper(i) ? j : i, column[static_cast<std::size_t>(is_hyper(i) ? i : j)]) =
+        curvature(static_cast<Index>(k));
+  }
+  return out;
+}
+
+Matrix ConditionalFit::slopes(const ConditionalGaussian& given) const {
+  return -given.precision->solve(cross(given.curvature));
+}
+
+Vector ConditionalFit::heights(const Matrix& theta, const std::vector<const ConditionalGaussian*>& near) {
+  Vector out(theta.cols());
+  Matrix gradient(theta.rows(), theta.cols());
+  evaluator_.evaluate(theta, out, gradient);
+  clear_hyper(gradient);
+  for (Index s = 0; s < theta.cols(); ++s) {
+    const Vector g = gradient.col(s);
+    out(s) += .5 * g.dot(near[static_cast<std::size_t>(s)]->precision->solve(g).col(0));
+  }
+  return out;
+}
+
+}  // namespace magva
