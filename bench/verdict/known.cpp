@@ -84,7 +84,7 @@ KnownPosterior mapped(std::string kind, std::string detail, const Affine& map, D
 
 KnownPosterior t_tails(Generator& generator) {
   const auto m = static_cast<Index>(1 + generator() % 4);
-  const double nu = one_of({3., 4., 6., 10., 30.}, generator);
+  const double nu = one_of({2.2, 3., 4., 5., 6., 8., 10., 15., 30.}, generator);
   const bool common = generator() % 2 == 0;
   const auto md = static_cast<double>(m);
   Density inner = [=](ConstVectorRef z, VectorRef gradient) {
@@ -121,6 +121,23 @@ KnownPosterior funnel(Generator& generator) {
   sd(0) = s;
   return {"funnel", fmt::format("s {}, {} below", s, k), make_model_of(k + 1, std::move(density)),
           Vector::Zero(k + 1), std::move(sd)};
+}
+
+KnownPosterior banana(Generator& generator) {
+  const auto m = static_cast<Index>(2 + generator() % 3);
+  const double bend = one_of({.05, .1, .2, .4, 1.}, generator);
+  const double s = one_of({.3, 1.}, generator);
+  Density inner = [=](ConstVectorRef z, VectorRef gradient) {
+    const double rest = (z(1) - bend * (z(0) * z(0) - 1)) / (s * s);
+    gradient = -z;
+    gradient(0) += 2 * bend * z(0) * rest;
+    gradient(1) = -rest;
+    return -.5 * z(0) * z(0) - .5 * s * s * rest * rest - .5 * z.tail(m - 2).squaredNorm();
+  };
+  Matrix covariance = Matrix::Identity(m, m);
+  covariance(1, 1) = s * s + 2 * bend * bend;
+  return mapped("banana", fmt::format("bend {}, sd {}, m {}", bend, s, m), Affine::draw(m, generator),
+                std::move(inner), Vector::Zero(m), covariance);
 }
 
 KnownPosterior two_modes(Generator& generator) {

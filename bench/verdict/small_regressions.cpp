@@ -1,6 +1,6 @@
-// Regressions of two or three parameters with few rows, whose truth is a quadrature: counts with exposures,
-// negative binomial and gamma responses with an unknown shape, Student-t noise, nearly collinear columns. And
-// skewed variables, mixed by a matrix.
+// Regressions of two or three parameters with few rows, whose truth is a quadrature, and of up to 21, whose
+// truth is a long run: counts with exposures, negative binomial and gamma responses with an unknown shape,
+// Student-t noise, nearly collinear columns. And skewed variables, mixed by a matrix.
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "known.hpp"
+#include "truth.hpp"
 
 namespace magva::bench {
 
@@ -46,12 +46,12 @@ double stirling_excess(double a) {
   return a * std::log(a) - a - std::lgamma(a);
 }
 
-struct SmallRegression {
-  Family family;
+struct RegressionDensity {
+  Family family = Family::kPoisson;
   Matrix x;
   Vector y;
   Vector offset;
-  double prior_sd;
+  double prior_sd = 1;
   static constexpr double kTrials = 5;
   static constexpr double kDegrees = 4;
 
@@ -123,70 +123,14 @@ struct SmallRegression {
   }
 };
 
-/// Newton steps with differences of gradients, shortened until they lead up.
-Vector find_mode(const Density& density, Index m, Matrix& curvature) {
-  Vector at = Vector::Zero(m), gradient(m), above(m), below(m);
-  for (int k = 0; k < 200; ++k) {
-    const double value = density(at, gradient);
-    Matrix hessian(m, m);
-    for (Index j = 0; j < m; ++j) {
-      density(at + 1e-5 * Vector::Unit(m, j), above);
-      density(at - 1e-5 * Vector::Unit(m, j), below);
-      hessian.col(j) = (below - above) / 2e-5;
-    }
-    const Eigen::SelfAdjointEigenSolver<Matrix> eigen(.5 * (hessian + hessian.transpose()));
-    const Vector values = eigen.eigenvalues().cwiseAbs().cwiseMax(1e-6);
-    curvature = eigen.eigenvectors() * values.asDiagonal() * eigen.eigenvectors().transpose();
-    const Vector step = curvature.llt().solve(gradient);
-    double part = 1;
-    while (part > 1e-8 && !(density(at + part * step, above) > value)) part *= .5;
-    if (part <= 1e-8) break;
-    at += part * step;
-  }
-  return at;
-}
-
-/// By the trapezoid rule in coordinates that are dense near the mode and reach far out.
-void integrate_on_grid(const Density& density, Index m, Vector& mean, Vector& sd) {
-  Matrix curvature;
-  const Vector mode = find_mode(density, m, curvature);
-  const Matrix root = Matrix(curvature.llt().matrixL()).inverse().transpose();
-  const int points = m == 2 ? 401 : 91;
-  Vector gradient(m);
-  const double top = density(mode, gradient);
-  const Vector even = Vector::LinSpaced(points, -1, 1);
-  const Vector z = (4 * even.array()).sinh() / std::sinh(4.) * 60;
-  const Vector width = (4 * even.array()).cosh();
-  double mass = 0;
-  Vector first = Vector::Zero(m), second = Vector::Zero(m), at(m);
-  for (int k = 0; k < (m == 2 ? points * points : points * points * points); ++k) {
-    double weight = 1;
-    for (Index i = 0, rest = k; i < m; ++i, rest /= points) {
-      at(i) = z(rest % points);
-      weight *= width(rest % points);
-    }
-    const Vector theta = mode + root * at;
-    weight *= std::exp(density(theta, gradient) - top);
-    if (!std::isfinite(weight)) continue;
-    mass += weight;
-    first += weight * (theta - mode);
-    second += weight * (theta - mode).cwiseAbs2();
-  }
-  const Vector shift = first / mass;
-  mean = mode + shift;
-  sd = (second / mass - shift.cwiseAbs2()).cwiseSqrt();
-}
-
 }  // namespace
 
-KnownPosterior small_regression(Generator& generator) {
+namespace {
+
+/// The rows, where the family is known.
+void draw_data(RegressionDensity& model, Index rows, Index columns, double effect, bool collinear,
+               Generator& generator) {
   std::normal_distribution<double> normal;
-  SmallRegression model;
-  model.family = static_cast<Family>(generator() % kFamilyNames.size());
-  const Index columns =
-      model.has_shape() ? 1 + static_cast<Index>(generator() % 2) : 2 + static_cast<Index>(generator() % 2);
-  const auto rows = static_cast<Index>(std::array{4, 6, 10, 20, 40}[generator() % 5]);
-  const bool collinear = columns > 1 && generator() % 3 == 0;
   model.prior_sd = std::array{1., 3., 10.}[generator() % 3];
   model.x = Matrix::NullaryExpr(rows, columns, [&] { return normal(generator); });
   model.x.col(0).setOnes();
@@ -194,15 +138,42 @@ KnownPosterior small_regression(Generator& generator) {
   model.y.resize(rows);
   const bool counts = model.family == Family::kPoisson || model.family == Family::kNegativeBinomial;
   model.offset = Vector::NullaryExpr(rows, [&] { return counts ? normal(generator) : 0.; });
-  model.draw_response(Vector::NullaryExpr(columns, [&] { return .7 * normal(generator); }),
+  model.draw_response(Vector::NullaryExpr(columns, [&] { return effect * normal(generator); }),
                       std::exp(.7 * normal(generator)), generator);
-  const Index m = model.dimension();
-  Vector mean, sd;
-  integrate_on_grid(model, m, mean, sd);
-  return {"small regression",
+}
+
+KnownPosterior posterior_of(std::string kind, const RegressionDensity& model, const char* remark,
+                            Moments truth) {
+  return {std::move(kind),
           fmt::format("{}, {} x {}, prior sd {}{}", kFamilyNames[static_cast<std::size_t>(model.family)],
-                      rows, columns, model.prior_sd, collinear ? ", collinear" : ""),
-          make_model_of(m, model), std::move(mean), std::move(sd)};
+                      model.x.rows(), model.x.cols(), model.prior_sd, remark),
+          make_model_of(model.dimension(), model), std::move(truth.mean), std::move(truth.sd)};
+}
+
+}  // namespace
+
+KnownPosterior small_regression(Generator& generator) {
+  RegressionDensity model;
+  model.family = static_cast<Family>(generator() % kFamilyNames.size());
+  const Index columns =
+      model.has_shape() ? 1 + static_cast<Index>(generator() % 2) : 2 + static_cast<Index>(generator() % 2);
+  const auto rows = static_cast<Index>(std::array{4, 6, 10, 20, 40}[generator() % 5]);
+  const bool collinear = columns > 1 && generator() % 3 == 0;
+  draw_data(model, rows, columns, .7, collinear, generator);
+  return posterior_of("small regression", model, collinear ? ", collinear" : "",
+                      integrate_on_grid(model, model.dimension()));
+}
+
+KnownPosterior regression(Generator& generator) {
+  for (;;) {  // until a run is sure of its moments
+    RegressionDensity model;
+    model.family = static_cast<Family>(generator() % kFamilyNames.size());
+    const auto columns = static_cast<Index>(5 + generator() % 16);
+    const Index rows = columns * static_cast<Index>(std::array{2, 4, 10}[generator() % 3]);
+    draw_data(model, rows, columns, 2 / std::sqrt(static_cast<double>(columns)), false, generator);
+    if (auto truth = sample_moments(model, model.dimension(), generator))
+      return posterior_of("regression", model, "", std::move(*truth));
+  }
 }
 
 namespace {
@@ -245,8 +216,11 @@ KnownPosterior skewed(Generator& generator) {
     variables.push_back({.5 * normal(generator), std::exp(.25 * normal(generator))});
     variables.back().moments(mean(i), variance(i));
   }
-  Matrix a = .5 * Matrix::NullaryExpr(m, m, [&] { return normal(generator); });
-  a.diagonal().array() += 1;
+  // A third of them with correlations near 1: all vary with the first.
+  const bool correlated = generator() % 3 == 0;
+  Matrix a = (correlated ? .02 : .5) * Matrix::NullaryExpr(m, m, [&] { return normal(generator); });
+  a.diagonal().array() += correlated ? .05 : 1;
+  if (correlated) a.col(0).array() += 1;
   Density density = [variables, inverse = Matrix(a.inverse())](ConstVectorRef theta, VectorRef gradient) {
     const Vector z = inverse * theta;
     Vector slope(z.size());
@@ -256,7 +230,7 @@ KnownPosterior skewed(Generator& generator) {
     return value;
   };
   const Vector sd = (a * variance.asDiagonal() * a.transpose()).diagonal().cwiseSqrt();
-  std::string detail = fmt::format("m {}", m);
+  std::string detail = fmt::format("m {}{}", m, correlated ? ", correlated" : "");
   for (const SkewedVariable& variable : variables)
     detail += fmt::format(", {:.2f}/{:.2f}", variable.skew, variable.tail);
   return {"skewed", std::move(detail), make_model_of(m, std::move(density)), a * mean, sd};
