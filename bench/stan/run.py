@@ -6,7 +6,8 @@
     BRIDGESTAN=... bench/stan/run.py build/magva posteriordb eight_schools-eight_schools_noncentered --seeds 1
 
 One line a fit: ELBO, family, k-hat, verdict and seconds, and where there are reference draws the worst error of a mean,
-in posterior sds, and of an sd, as a logarithm; at the end their medians. A fit is *misleading* where it is called
+in posterior sds, and of an sd, as a logarithm; at the end their medians, and how many verdicts were wrong. `--set reference`
+is all posteriors with reference draws. A fit is *misleading* where it is called
 trusted without a warning and a mean is off by more than .25 sds or an sd by more than 25 %; it is *doubted needlessly*
 where it is not trusted although all means are within .1 sds and all sds within 10 %. Programs are compiled before
 they are timed.
@@ -66,6 +67,21 @@ SETS = {
 }
 
 
+REFERENCE = "reference"  # all that have reference draws
+
+
+def names_of(choice: str, database: Path) -> list[str]:
+    """The posteriors of a set.
+
+    >>> names_of("small", Path("posteriordb/posterior_database"))[0]
+    'arK-arK'
+    """
+    if choice != REFERENCE:
+        return SETS[choice]
+    draws = database / "reference_posteriors" / "draws" / "draws"
+    return sorted(file.name.removesuffix(".json.zip") for file in draws.glob("*.json.zip"))
+
+
 def read_zip(path: Path) -> bytes:
     with zipfile.ZipFile(path) as archive:
         return archive.read(archive.namelist()[0])
@@ -106,15 +122,25 @@ class Outcome:
     mean_error: float  # NaN without a reference
     sd_error: float
 
+    @property
+    def plain(self) -> bool:
+        return self.trusted and not self.record["warnings"]
+
+    @property
+    def error(self) -> float:
+        return max(self.mean_error, math.expm1(self.sd_error))
+
+    @property
+    def misleading(self) -> bool:
+        return self.plain and self.error > MISLEADING
+
+    @property
+    def needless(self) -> bool:
+        return not self.trusted and self.error <= RIGHT
+
     def verdict(self) -> str:
-        plain = self.trusted and not self.record["warnings"]
-        said = "trusted" if plain else "trusted with a warning" if self.trusted else "not trusted"
-        error = max(self.mean_error, math.expm1(self.sd_error))
-        if plain and error > MISLEADING:
-            return said + ", MISLEADING"
-        if not self.trusted and error <= RIGHT:
-            return said + ", NEEDLESSLY"
-        return said
+        said = "trusted" if self.plain else "trusted with a warning" if self.trusted else "not trusted"
+        return said + (", MISLEADING" if self.misleading else ", NEEDLESSLY" if self.needless else "")
 
 
 def worst_errors(parameters: list[dict[str, Any]], reference: dict[str, tuple[float, float]]) -> tuple[float, float]:
@@ -159,19 +185,20 @@ def main() -> None:
     parser.add_argument("program")
     parser.add_argument("posteriordb", type=Path)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--set", choices=sorted(SETS))
+    parser.add_argument("--set", choices=sorted([*SETS, REFERENCE]))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--warnings", action="store_true", help="print each fit's warnings")
     parser.add_argument("--fit-options", default="", help="given to every fit, such as '--rank 0'")
     options = parser.parse_args()
-    names = options.names + (SETS[options.set] if options.set else [])
+    database = options.posteriordb / "posterior_database"
+    names = options.names + (names_of(options.set, database) if options.set else [])
     extra = options.fit_options.split()
     outcomes: list[Outcome] = []
     print(f"{'posterior':62} seed {'ELBO':>12} {'family':>10}  rank  k-hat seconds   mean log sd  verdict")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for name in names:
-            posterior = Posterior.read(name, options.posteriordb / "posterior_database", folder)
+            posterior = Posterior.read(name, database, folder)
             fit(options.program, posterior, 1, [*extra, "--time-limit", "1"], folder)  # compiles
             for seed in options.seeds:
                 outcome = fit(options.program, posterior, seed, extra, folder)
@@ -182,7 +209,8 @@ def main() -> None:
     known = [o for o in outcomes if not math.isnan(o.mean_error)]
     if known:
         print(f"medians of {len(known)} fits: mean {np.median([o.mean_error for o in known]):.3f}, "
-              f"log sd {np.median([o.sd_error for o in known]):.3f}, seconds {np.median([o.seconds for o in known]):.2f}")
+              f"log sd {np.median([o.sd_error for o in known]):.3f}, seconds {np.median([o.seconds for o in known]):.2f}; "
+              f"{sum(o.misleading for o in known)} misleading, {sum(o.needless for o in known)} doubted needlessly")
 
 
 if __name__ == "__main__":
