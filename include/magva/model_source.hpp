@@ -112,14 +112,15 @@ struct DataRecord {
   std::string sha256;
 };
 
-/// A quantity on the user's scale. If it is a coordinate of theta itself, or a linear combination of some,
-/// its marginal is exactly Gaussian.
+/// A quantity on the user's scale. If it is a coordinate of theta itself, a linear combination of some, or
+/// the exponential of one, a Gaussian's summary of it is exact; otherwise it is computed from draws.
 struct Quantity {
   std::string name;
   std::optional<Index> coordinate;
   std::vector<std::pair<Index, double>> combination = {};  ///< coordinates and their factors, or nothing
+  std::optional<Index> logarithm = {};                     ///< the coordinate that is its logarithm
 
-  bool linear() const { return coordinate.has_value() || !combination.empty(); }
+  bool exact() const { return coordinate || logarithm || !combination.empty(); }
 };
 
 /// The prior of a parameter on the user's scale, as a summary shows it.

@@ -16,6 +16,7 @@ constexpr Index kRowsOfChunk = 64;
 constexpr Index kMostSimulated = 200;  // draws that data are simulated from
 constexpr Index kReplicates = 40;      // data sets of the histogram
 constexpr Index kMostBins = 30;
+constexpr Index kBelowDraws = 200;  // for the probability that a new response is below a row's
 
 void check_input(const CheckInput& input) {
   if (input.family ? !input.predictor : !input.probabilities)
@@ -92,17 +93,30 @@ class ChunkCheck {
   /// P(Y < y) + U P(Y = y): uniform for any distribution. A censored row is anywhere above its time.
   template <class Row>
   double probability_below(Index i, ConstVectorRef log_weights, const Row& log_likelihood) {
-    const double y = rows_.response[i];
-    const bool censored = rows_.status && rows_.status[i] == 0;
     const Vector weights = log_weights.array().exp();
-    double at_most = 0;
-    for (Index s = 0; s < input_.draws(); ++s)
-      if (weights(s) > 0) at_most += weights(s) * at_->cdf(i, s, y);
+    const double at_most = weighted_cdf(i, weights);
+    const double u = std::uniform_real_distribution<double>()(generator_);
+    if (rows_.status && rows_.status[i] == 0) return at_most + u * (1 - at_most);
     const double equal =
         input_.discrete() ? weights.dot(log_likelihood.transpose().array().exp().matrix()) : 0.0;
-    const double u = std::uniform_real_distribution<double>()(generator_);
-    if (censored) return at_most + u * (1 - at_most);
-    return at_most - (1 - u) * equal;
+    return std::max(0.0, at_most - (1 - u) * equal);
+  }
+
+  /// By some of the draws, each as often as its weight says, give or take one: a distribution function may
+  /// take long.
+  double weighted_cdf(Index i, const Vector& weights) const {
+    const Index most = std::min(kBelowDraws, weights.size());
+    double sum = 0;
+    double passed = 0;
+    Index taken = 0;
+    for (Index s = 0; s < weights.size() && taken < most; ++s) {
+      passed += weights(s);
+      const auto due = std::min(most, static_cast<Index>(passed * static_cast<double>(most) + .5));
+      if (due == taken) continue;
+      sum += static_cast<double>(due - taken) * at_->cdf(i, s, rows_.response[i]);
+      taken = due;
+    }
+    return sum / static_cast<double>(taken);
   }
 
   void fill_moments(Index i, double& mean, double& sd) const {

@@ -30,14 +30,20 @@ constexpr Index kFewestProposals = 96;
 constexpr Index kFewestPerDimension = 12;
 constexpr Index kMostPerDimension = 48;
 constexpr Index kMostProposals = 256;
-/// Rounds end when k-hat and the share of draws that are effective are good; they must at last.
-constexpr int kMostRounds = 6;
+/// In so many rounds proposals move to the posterior, unless k-hat and the share of draws that are effective
+/// are good before.
+constexpr int kMovingRounds = 6;
 constexpr double kGoodShare = .4;
-/// They go on until so many draws are effective, by which means are known to a twentieth of an sd (fewer do
-/// in few dimensions, since draws are spread evenly), unless draws take more multiplications.
+/// Rounds go on until so many draws are effective, by which means are known to a twentieth of an sd and
+/// better (fewer do in few dimensions, since draws are spread evenly; weights that vary undo that), unless
+/// draws take more multiplications, or are more.
 constexpr double kEnoughEffective = 400;
+constexpr double kEnoughUneven = 1000;
 constexpr double kEnoughPerDimension = 60;
 constexpr double kWorkOfSample = 8e9;
+constexpr Index kMostDraws = 20'000;
+/// A round may make a sample so many times as large.
+constexpr double kGrowth = 2;
 /// Diagnostic draws of fit(), if it comes to that.
 constexpr double kWorkOfDraws = 4e9;
 
@@ -56,12 +62,50 @@ bool good(const SmoothedWeights& weights, Index size) {
   return weights.khat <= kDoubtfulKhat && weights.effective >= kGoodShare * static_cast<double>(size);
 }
 
-bool enough(const SmoothedWeights& weights, Index size, const MixedModel& model) {
-  const double wanted =
-      std::min(kEnoughEffective, kEnoughPerDimension * static_cast<double>(model.model().dimension()));
-  return good(weights, size) &&
-         (weights.effective >= wanted || static_cast<double>(size) * model.work() >= kWorkOfSample);
-}
+/// Rounds of proposals, each around what those before have found.
+class Rounds {
+ public:
+  Rounds(const MixedModel& model, mixed::ImportanceSample& sample)
+      : model_(model), sample_(sample), count_(proposals_of_round(model)) {}
+
+  int number() const { return number_; }
+  /// Weights of all draws; unset if there are none. `around` becomes their Gaussian, if there is one.
+  std::optional<SmoothedWeights> next(Gaussian& around, std::uint64_t seed) {
+    sample_.add(around, count_, seed + static_cast<std::uint64_t>(number_++));
+    auto weights = sample_.weights();
+    auto moments = weights ? sample_.moments(*weights) : std::nullopt;
+    more_ = moments && !enough(*weights);
+    if (moments) around = std::move(*moments);
+    return weights;
+  }
+  bool more() const { return more_; }
+
+ private:
+  /// Else the next round has as many draws as are missing, within reason.
+  bool enough(const SmoothedWeights& weights) {
+    // The first round proposes around the mode; the second around the mean, with the posterior's spread.
+    if (number_ == 1) return false;
+    const Index size = sample_.size();
+    const bool even = good(weights, size);
+    if (!even && number_ < kMovingRounds) return false;
+    const double wanted = std::min(even ? kEnoughEffective : kEnoughUneven,
+                                   kEnoughPerDimension * static_cast<double>(model_.model().dimension()));
+    if (weights.effective >= wanted || weights.khat > kPoorKhat) return true;
+    const auto affordable =
+        static_cast<Index>(std::min(kWorkOfSample / model_.work(), static_cast<double>(kMostDraws)));
+    if (size >= affordable) return true;
+    const double missing = (wanted / weights.effective - 1) * static_cast<double>(size);
+    const double most = std::min(kGrowth * static_cast<double>(size), static_cast<double>(affordable - size));
+    count_ = std::max(count_, static_cast<Index>(std::min(missing, most)));
+    return false;
+  }
+
+  const MixedModel& model_;
+  mixed::ImportanceSample& sample_;
+  Index count_;
+  int number_ = 0;
+  bool more_ = true;
+};
 
 /// A fit under way: what there is when it must end.
 class WeightedFit {
@@ -99,16 +143,9 @@ class WeightedFit {
  private:
   void draw() {
     control_.enter(Phase::kRefinement);
-    const Index count = proposals_of_round(model_);
-    for (int round = 0; round < kMostRounds; ++round) {
-      sample_.add(*around_, count, options_.seed + static_cast<std::uint64_t>(round));
-      weights_ = sample_.weights();
-      const auto moments = weights_ ? sample_.moments(*weights_) : std::nullopt;
-      if (!moments) return;
-      around_ = *moments;
-      control_.report(round + 1, sample_.elbo(*around_).value);
-      // The first round proposes around the mode; the second around the mean, with the posterior's spread.
-      if (round > 0 && enough(*weights_, sample_.size(), model_)) return;
+    for (Rounds rounds(model_, sample_); rounds.more();) {
+      weights_ = rounds.next(*around_, options_.seed);
+      if (weights_) control_.report(rounds.number(), sample_.elbo(*around_).value);
     }
   }
 
@@ -204,17 +241,9 @@ MixedResample resample_mixed(const MixedModel& model, const Gaussian& posterior,
                              std::uint64_t seed, int threads) {
   Workers workers(choose_threads(threads, model.model()));
   mixed::ImportanceSample sample(model, workers, nullptr);
-  const Index count = proposals_of_round(model);
   Gaussian around = posterior;
   std::optional<SmoothedWeights> weights;
-  for (int round = 0; round < kMostRounds; ++round) {
-    sample.add(around, count, seed + static_cast<std::uint64_t>(round));
-    weights = sample.weights();
-    if (!weights || (round > 0 && enough(*weights, sample.size(), model))) break;
-    const auto moments = sample.moments(*weights);
-    if (!moments) break;
-    around = *moments;
-  }
+  for (Rounds rounds(model, sample); rounds.more();) weights = rounds.next(around, seed);
   if (weights && weights->khat <= kDoubtfulKhat)
     return {sample.resample(*weights, draws, seed), true, weights->khat};
   return {posterior.draws(draws, seed), false,

@@ -17,6 +17,8 @@ constexpr double kGuessTolerance = .3;
 /// At which a bound of log densities is looked for.
 constexpr Index kPlacesOfBound = 35;
 
+}  // namespace
+
 /// Points of the curves that effects are drawn from, and that outer levels are integrated by: evenly spaced
 /// in [-reach, reach] sds around the mode.
 struct CurvePoints {
@@ -39,9 +41,15 @@ struct CurvePoints {
   Matrix coefficients;  // of the polynomial in z / reach, from values and derivatives at the points
 };
 
-const CurvePoints& curve_points() {
-  static const CurvePoints points(5, 3.4);
-  return points;
+namespace {
+
+/// For logit and Poisson responses curves through three points lose nothing beside five up to a spread of .6,
+/// through four up to 1: what is beyond the last point counts for more, 1e-4 in a log integral at most.
+const CurvePoints& curve_points(double spread) {
+  static constexpr double kReach = 3.4;
+  static const CurvePoints three(3, kReach), four(4, kReach), five(5, kReach);
+  if (spread <= .6) return three;
+  return spread <= 1 ? four : five;
 }
 
 }  // namespace
@@ -152,7 +160,8 @@ void LevelIntegral::add_node(const Contents& at, const Vector& v, const Vector& 
 void LevelIntegral::find_curves(const Vector& offset, const ContentOf& content) {
   const double s = shape_.sd;
   Contents& at = at_;
-  const CurvePoints& curve = curve_points();
+  const CurvePoints& curve = curve_points(s * mode_sd_.maxCoeff());
+  curve_ = &curve;
   points_.resize(3 * curve.z.size(), shape_.groups);
   for (Index p = 0; p < curve.z.size(); ++p) {
     const Vector v = mode_ + curve.z(p) * mode_sd_;
@@ -179,24 +188,23 @@ void LevelIntegral::integrate_curves(Vector& value) const {
 void LevelIntegral::prepare_draws(const Vector& offset, const ContentOf& content) {
   find_modes(offset, content, Wanted::profile, at_);
   find_curves(offset, content);
-  // At an innermost level the mode is exact, and the curve's points do; elsewhere it is that of the profile.
-  const CurvePoints& curve = curve_points();
   bound_ = Vector::Zero(shape_.groups);
+  const auto look_at = [&](double z) {
+    const double proposal = log_proposal(z * z, 1);
+    for (Index g = 0; g < shape_.groups; ++g) bound_(g) = std::max(bound_(g), log_density(g, z) - proposal);
+  };
+  // At an innermost level the mode is exact, and few places do; elsewhere it is that of the profile.
   if (shape_.innermost) {
-    for (Index p = 0; p < curve.z.size(); ++p)
-      bound_ = bound_.cwiseMax(
-          Vector(points_.row(3 * p).transpose().array() - log_proposal(curve.z(p) * curve.z(p), 1)));
+    for (const double z : kBoundPoints) look_at(z);
   } else {
-    for (const double z : Vector::LinSpaced(kPlacesOfBound, -curve.reach(), curve.reach()).eval()) {
-      const double proposal = log_proposal(z * z, 1);
-      for (Index g = 0; g < shape_.groups; ++g) bound_(g) = std::max(bound_(g), log_density(g, z) - proposal);
-    }
+    for (const double z : Vector::LinSpaced(kPlacesOfBound, -curve_->reach(), curve_->reach()).eval())
+      look_at(z);
   }
   bound_.array() += kBoundMargin;
 }
 
 double LevelIntegral::log_density(Index g, double z) const {
-  const CurvePoints& curve = curve_points();
+  const CurvePoints& curve = *curve_;
   if (std::abs(z) >= curve.reach()) {  // a parabola from the last point on
     const Index p = z > 0 ? curve.z.size() - 1 : 0;
     const double beyond = z - curve.z(p);

@@ -29,6 +29,8 @@ struct Contents {
 /// Contents at an offset for each group.
 using ContentOf = std::function<void(const Vector& offset, Wanted wanted, Contents& out)>;
 
+struct CurvePoints;
+
 class LevelIntegral {
  public:
   /// `number`: of this level among others' rows of Contents. `group_of_row`: of each row of the chunk.
@@ -65,7 +67,8 @@ class LevelIntegral {
   // Where the modes were when they were last looked for, and how they move with the offset.
   Vector last_offset_, mode_, by_offset_;
   Vector mode_sd_;
-  Vector at_mode_;     // log integrand
+  Vector at_mode_;  // log integrand
+  const CurvePoints* curve_ = nullptr;
   Matrix polynomial_;  // a column for each group
   Matrix points_;      // value, first and second derivative at each point
   Vector bound_;       // of log density less log proposal

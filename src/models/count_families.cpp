@@ -127,26 +127,24 @@ class NegativeBinomialFamily final : public PointwiseFamily<NegativeBinomialFami
 
   template <int kOrder>
   PointDerivatives point(const Row& row, double eta, const Own& own) const {
-    const double a = own.shape;
-    const double t = eta - own.log_shape;
-    const double softplus = log1p_exp(t);
-    const double total = row.y + a;
-    const RisingFactorial rising = rising_factorial<kOrder>(a, row.y);
+    Logistic at;
+    at.add(eta - own.log_shape, 1);
+    return point_of<kOrder>(row, eta, at, own);
+  }
+
+  /// Of the terms only these functions of t are not linear in it; what depends on y and the shape is computed
+  /// once.
+  PointDerivatives expected_point(const Row& row, double mean, double variance, const Own& own) const {
+    const double sd = std::sqrt(variance);
+    const PairRule* rule = normal_rule(sd * std::numbers::pi / kPoles);
     PointDerivatives out;
-    out.value = rising.log + row.y * t - total * softplus;
-    if constexpr (kOrder == 0) return out;
-    const double p = inverse_logit(t);
-    out.by_eta = row.y - total * p;
-    out.by_own[0] = a * (rising.first - softplus) - out.by_eta;
-    if constexpr (kOrder >= 2) {
-      const double v = p * (1 - p);
-      out.by_eta2 = -total * v;
-      out.by_eta3 = -total * v * (1 - 2 * p);
-      out.by_eta_own[0] = total * v - a * p;
-      out.by_eta2_own[0] = total * v * (1 - 2 * p) - a * v;
-      out.by_own2[0] = a * (rising.first - softplus + a * rising.second + 2 * p) - total * v;
-    }
-    return out;
+    out.value = std::numeric_limits<double>::quiet_NaN();
+    if (!rule) return out;
+    Logistic at;
+    for (std::size_t k = 0; k < rule->node.size(); ++k)
+      for (const double z : {-rule->node[k], rule->node[k]})
+        at.add(mean + sd * z - own.log_shape, rule->weight[k]);
+    return point_of<2>(row, mean, at, own);
   }
 
   double eta_start(const ResponseRows& rows, ConstVectorRef weights) const override {
@@ -160,11 +158,58 @@ class NegativeBinomialFamily final : public PointwiseFamily<NegativeBinomialFami
   }
   double cdf(double y, double eta, const double* own, double) const override {
     if (y < 0) return 0;
-    return Eigen::numext::betainc(std::exp(own[0]), std::floor(y) + 1, inverse_logit(own[0] - eta));
+    const double a = std::exp(own[0]), most = std::floor(y);
+    const double log_zero = -a * log1p_exp(eta - own[0]);  // P(Y = 0)
+    // Short sums are faster than the function.
+    return most <= kMostSummed && log_zero > kLeastLogZero
+               ? sum_to(a, inverse_logit(eta - own[0]), log_zero, static_cast<int>(most))
+               : Eigen::numext::betainc(a, most + 1, inverse_logit(own[0] - eta));
   }
   double simulate(double eta, const double* own, double, std::mt19937_64& generator) const override {
     const double a = std::exp(own[0]);
     return simulate_poisson(std::exp(eta) / a * std::gamma_distribution<double>(a)(generator), generator);
+  }
+
+ private:
+  /// At one t, or expected: log(1 + exp(t)), p, its derivative v by t, and v's.
+  struct Logistic {
+    double softplus = 0, p = 0, v = 0, v_slope = 0;
+
+    void add(double t, double weight) {
+      const double e = std::exp(-std::abs(t)), at = (t > 0 ? 1.0 : e) / (1 + e);
+      softplus += weight * (std::max(t, 0.0) + std::log1p(e));
+      p += weight * at;
+      v += weight * at * (1 - at);
+      v_slope += weight * at * (1 - at) * (1 - 2 * at);
+    }
+  };
+
+  template <int kOrder>
+  static PointDerivatives point_of(const Row& row, double eta, const Logistic& at, const Own& own) {
+    const double a = own.shape, total = row.y + a;
+    const RisingFactorial rising = rising_factorial<kOrder>(a, row.y);
+    PointDerivatives out;
+    out.value = rising.log + row.y * (eta - own.log_shape) - total * at.softplus;
+    if constexpr (kOrder == 0) return out;
+    out.by_eta = row.y - total * at.p;
+    out.by_own[0] = a * (rising.first - at.softplus) - out.by_eta;
+    if constexpr (kOrder >= 2) {
+      out.by_eta2 = -total * at.v;
+      out.by_eta3 = -total * at.v_slope;
+      out.by_eta_own[0] = total * at.v - a * at.p;
+      out.by_eta2_own[0] = total * at.v_slope - a * at.v;
+      out.by_own2[0] = a * (rising.first - at.softplus + a * rising.second + 2 * at.p) - total * at.v;
+    }
+    return out;
+  }
+
+  static constexpr double kMostSummed = 100;
+  static constexpr double kLeastLogZero = -500;
+  /// P(0) (1 + a p (1 + (a + 1) p / 2 (1 + ...))), with as many factors as `most`.
+  static double sum_to(double a, double p, double log_zero, int most) {
+    double sum = 1;
+    for (int k = most; k > 0; --k) sum = 1 + sum * p * ((a + k - 1) / k);
+    return std::min(1.0, sum * std::exp(log_zero));
   }
 };
 

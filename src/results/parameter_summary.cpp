@@ -14,16 +14,23 @@ namespace {
 
 constexpr Index kMostValues = 20'000'000;  // kept at a time: 160 MB
 
-/// What is known about one quantity: mean and sd of a Gaussian, or draws.
+/// What is known about one quantity: mean and sd of a Gaussian, or of one that is the quantity's logarithm,
+/// or draws.
 struct Marginal {
   double mean, sd;
-  std::optional<std::vector<double>> sorted;  ///< finite draws in order
+  std::optional<std::vector<double>> sorted = {};  ///< finite draws in order
+  bool log_normal = false;                         ///< mean and sd are of the logarithm
 
   double quantile(double probability) const {
-    if (!sorted) return mean + normal_quantile(probability) * sd;
+    if (!sorted) {
+      const double at = mean + normal_quantile(probability) * sd;
+      return log_normal ? std::exp(at) : at;
+    }
     if (sorted->empty()) return std::numeric_limits<double>::quiet_NaN();
     return results::quantile(*sorted, probability);
   }
+  double quantity_mean() const { return log_normal ? std::exp(mean + .5 * sd * sd) : mean; }
+  double quantity_sd() const { return log_normal ? quantity_mean() * std::sqrt(std::expm1(sd * sd)) : sd; }
 };
 
 Marginal from_draws(std::vector<double> values) {
@@ -41,15 +48,15 @@ Marginal from_draws(std::vector<double> values) {
 
 ParameterSummary summary_of(const std::string& name, const Marginal& marginal, double level) {
   return {name,
-          marginal.mean,
-          marginal.sd,
+          marginal.quantity_mean(),
+          marginal.quantity_sd(),
           marginal.quantile(.5 * (1 - level)),
           marginal.quantile(.5),
           marginal.quantile(.5 * (1 + level))};
 }
 
-bool all_linear(const std::vector<source::Quantity>& quantities) {
-  return std::all_of(quantities.begin(), quantities.end(), [](const auto& q) { return q.linear(); });
+bool all_exact(const std::vector<source::Quantity>& quantities) {
+  return std::all_of(quantities.begin(), quantities.end(), [](const auto& q) { return q.exact(); });
 }
 
 /// A linear combination of the coordinates of a Gaussian.
@@ -66,11 +73,10 @@ Marginal combined(const source::Quantity& quantity, const Gaussian& posterior) {
     factors += weight * posterior.factors().row(i).transpose();
     if (!posterior.is_dense()) residual += std::pow(weight * posterior.residual_sd()(i), 2);
   }
-  if (posterior.is_sparse())
-    return {mean, std::sqrt(weights.dot(posterior.times(weights).col(0))), std::nullopt};
+  if (posterior.is_sparse()) return {mean, std::sqrt(weights.dot(posterior.times(weights).col(0)))};
   const double shared =
       posterior.is_spiked() ? factors.cwiseAbs2().dot(posterior.weights()) : factors.squaredNorm();
-  return {mean, std::sqrt(shared + residual), std::nullopt};
+  return {mean, std::sqrt(shared + residual)};
 }
 
 std::vector<double> row(const Matrix& values, Index i) {
@@ -100,7 +106,8 @@ Matrix draw_quantities(const source::Reporter& reporter, const Posterior& poster
 
 Index count_failed(const Matrix& values) { return (values.array() * 0).colwise().sum().isNaN().count(); }
 
-/// The marginals of all quantities: linear ones of a Gaussian are exact, the others are of draws.
+/// The marginals of all quantities: of a Gaussian those of coordinates, their linear combinations and their
+/// exponentials are exact, the others are of draws.
 class Marginals {
  public:
   Marginals(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
@@ -109,7 +116,7 @@ class Marginals {
         posterior_(posterior),
         gaussian_(dynamic_cast<const Gaussian*>(&posterior)),
         sd_(posterior.sd()) {
-    if (gaussian_ != nullptr && all_linear(quantities_)) return;
+    if (gaussian_ != nullptr && all_exact(quantities_)) return;
     const auto joint = gaussian_ != nullptr ? reporter.joint_draws(*gaussian_) : nullptr;
     draws_ = joint ? joint->values
                    : draw_quantities(reporter, posterior, seed, static_cast<Index>(quantities_.size()),
@@ -121,9 +128,10 @@ class Marginals {
 
   Marginal operator[](std::size_t i) const {
     const source::Quantity& quantity = quantities_[i];
-    if (gaussian_ == nullptr || !quantity.linear()) return from_draws(row(draws_, static_cast<Index>(i)));
-    if (!quantity.coordinate) return combined(quantity, *gaussian_);
-    return {posterior_.mean()(*quantity.coordinate), sd_(*quantity.coordinate), std::nullopt};
+    if (gaussian_ == nullptr || !quantity.exact()) return from_draws(row(draws_, static_cast<Index>(i)));
+    if (!quantity.combination.empty()) return combined(quantity, *gaussian_);
+    const Index at = quantity.logarithm ? *quantity.logarithm : *quantity.coordinate;
+    return {posterior_.mean()(at), sd_(at), std::nullopt, quantity.logarithm.has_value()};
   }
 
  private:

@@ -13,7 +13,7 @@ inline constexpr double kRecordLevel = .9;
 
 struct PosteriorSummary {
   std::vector<ParameterSummary> parameters;
-  Index draws = 0;   ///< from which those that are no coordinates were computed; 0 if all are
+  Index draws = 0;   ///< from which those that are not exact were computed; 0 if all are
   Index failed = 0;  ///< draws that the model could not report
 };
 
@@ -22,9 +22,9 @@ struct PosteriorSummary {
 inline constexpr Index kSummaryDraws = 20'000;
 inline constexpr Index kHurriedSummaryDraws = 400;
 
-/// Linear combinations of the coordinates of a Gaussian theta have exact Gaussian marginals; everything else
-/// is summarised from draws. The outer quantiles, q05 and q95, are those of the central interval at this
-/// level.
+/// Linear combinations of the coordinates of a Gaussian theta have exact Gaussian marginals, their
+/// exponentials log-normal ones; everything else is summarised from draws. The outer quantiles, q05 and q95,
+/// are those of the central interval at this level.
 PosteriorSummary summarise(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
                            double level = kRecordLevel, Index most_draws = kSummaryDraws);
 

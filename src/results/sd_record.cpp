@@ -17,8 +17,9 @@ void add_estimates(const SdEstimates& estimates, const std::vector<std::string>&
   std::int64_t count = 0;
   double largest = 0;
   for (std::size_t k = 0; k < quantities.size(); ++k) {
-    const auto& [name, coordinate, combination] = quantities[k];
-    if (!coordinate || std::find(corrected.begin(), corrected.end(), name) != corrected.end()) continue;
+    const std::optional<Index> coordinate = quantities[k].coordinate;
+    if (!coordinate || std::find(corrected.begin(), corrected.end(), quantities[k].name) != corrected.end())
+      continue;
     take_estimate(record.parameters[k], estimates.sd(*coordinate), estimates.se(*coordinate), kRecordLevel);
     ++count;
     largest = std::max(largest, estimates.se(*coordinate));

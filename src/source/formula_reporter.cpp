@@ -107,7 +107,8 @@ class PlainReporter final : public Reporter {
     }
     for (Index i = coefficients_; i < regression_->dimension(); ++i) {
       const std::string name = regression_->parameter_name(i);
-      all.push_back({shown_name(name), name.starts_with("log_") ? std::nullopt : std::optional(i)});
+      all.push_back({shown_name(name), std::nullopt});
+      (name.starts_with("log_") ? all.back().logarithm : all.back().coordinate) = i;
     }
     return all;
   }

@@ -47,6 +47,18 @@ TEST(Pareto, EqualWeightsAreTheBestThereAre) {
   EXPECT_NEAR(smoothed.effective, 1000, 1e-6);
 }
 
+// Of 100 weights the 20 largest are smoothed: 17 that differ, and the last three of those that are equal.
+TEST(Pareto, OfEqualWeightsTheLaterOnesAreSmoothed) {
+  Vector log_weights = Vector::Constant(100, -3);
+  for (Index k = 0; k < 17; ++k) log_weights(7 + 5 * k) = -.1 * static_cast<double>(k);
+  const Vector smoothed = smooth_weights(log_weights).log_weights;
+  const double equal = smoothed(0);
+  for (Index i = 0; i < 100; ++i) {
+    const bool in_tail = log_weights(i) > -3 || i >= 97;
+    EXPECT_EQ(smoothed(i) > equal, in_tail) << i;
+  }
+}
+
 TEST(Pareto, NoFiniteWeightIsAnError) {
   EXPECT_THROW(smooth_weights(Vector::Constant(10, -std::numeric_limits<double>::infinity())), DataError);
 }

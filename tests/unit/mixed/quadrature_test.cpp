@@ -354,7 +354,7 @@ TEST(Quadrature, NestedEffectsFollowTheirConditionalDistribution) {
   const auto model = in.model();
   Vector theta(4);
   theta << .4, .2, -.3, -.2;  // sds of rows and of groups
-  const Index draws = 4000;
+  const Index draws = 16'000;
   Workers workers(2);
   const MixedDraws drawn = model->draw(theta.replicate(1, draws), 3, workers);
   const Vector eta = predictors(in, theta);

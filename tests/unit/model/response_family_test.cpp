@@ -214,6 +214,28 @@ TEST(ResponseFamilies, DistributionFunctionsAreRs) {
   }
 }
 
+// Short sums and the incomplete beta function, on both sides of where one takes the other's place.
+TEST(ResponseFamilies, CountsBelowAreSumsOfProbabilities) {
+  for (const Distribution distribution : {Distribution::poisson, Distribution::negative_binomial})
+    for (const double eta : {-2., 1.5, 4.}) {
+      const bool shaped = distribution == Distribution::negative_binomial;
+      const auto family = make_response_family(
+          distribution, Link::log,
+          shaped ? default_own_parameters(distribution, Vector::Ones(3)) : std::vector<OwnParameter>{});
+      for (const double own : {-1., 6.5}) {
+        double sum = 0;
+        for (double y = 0; y <= 120; ++y) {
+          const ResponseRows row{&y, nullptr, nullptr, 1};
+          double constant = 0, value = 0;
+          family->constants(row, &constant);
+          family->log_density(row, &eta, &own, &value);
+          sum += std::exp(value + constant);
+          ASSERT_NEAR(family->cdf(y, eta, &own), sum, 2e-12) << y << " at " << eta << ", " << own;
+        }
+      }
+    }
+}
+
 // Derivatives by differences of the order below, for each class; those by cut points go where own_of_row
 // says.
 TEST(OrderedFamily, DerivativesAreThoseOfFiniteDifferences) {

@@ -8,6 +8,7 @@
 
 #include "magva/formula_model.hpp"
 #include "magva/prediction.hpp"
+#include "results/parameter_summary.hpp"
 #include "source/model_spec.hpp"
 #include "source/prior_statements.hpp"
 #include "unit/table/support.hpp"
@@ -64,7 +65,17 @@ TEST(FormulaSource, ResultsAreThoseOfLeastSquaresOnTheFormulasOwnScale) {
     // 4000 draws: standard error of a mean 1 / 63 of its sd.
     EXPECT_NEAR(reported.row(j).mean(), mean, 4.0 / 63 * sigma * std::sqrt(inverse(j, j)));
   }
-  EXPECT_EQ(quantities.back().name, "sigma");
+  ASSERT_EQ(quantities.back().name, "sigma");
+  // Exactly; bounds are four standard errors of what 4000 draws say.
+  const auto summary = results::summarise(*source.reporter, result.posterior, 1);
+  const results::ParameterSummary& exact = summary.parameters.back();
+  const Vector drawn = reported.row(4);
+  EXPECT_EQ(summary.draws, 0);
+  EXPECT_NEAR(exact.mean, drawn.mean(), 4.0 / 63 * exact.sd);
+  EXPECT_NEAR(exact.sd, std::sqrt((drawn.array() - drawn.mean()).square().mean()), 4 / 89. * exact.sd);
+  EXPECT_NEAR((drawn.array() < exact.q05).cast<double>().mean(), .05, .014);
+  EXPECT_NEAR((drawn.array() < exact.q50).cast<double>().mean(), .5, .032);
+  EXPECT_NEAR((drawn.array() < exact.q95).cast<double>().mean(), .95, .014);
 }
 
 TEST(FormulaSource, ModelsSurviveJson) {
