@@ -90,7 +90,7 @@ class Fit(Approximation, Assessment):
         """
         import pandas as pd
 
-        wanted = [float(p) for p in np.atleast_1d(np.asarray(probabilities, dtype=np.float64))]
+        wanted = [float(p) for p in ([probabilities] if isinstance(probabilities, (int, float)) else probabilities)]
         if not all(0 < p < 1 for p in wanted):
             raise ValueError(f"the probabilities are {wanted} and must be between 0 and 1")
         if number is None and seed is None:

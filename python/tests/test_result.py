@@ -73,7 +73,7 @@ def test_draws(fit, gaussian):
 
 
 def test_one_quantile(fit):
-    assert list(fit.quantiles(0.5).columns) == ["50%"]
+    assert list(fit.quantiles(0.5).columns) == list(fit.quantiles(p for p in [0.5]).columns) == ["50%"]
 
 
 def test_warnings_name_keywords():

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <limits>
 #include <memory>
+#include <thread>
+#include <vector>
 
 namespace magva {
 namespace {
@@ -30,6 +34,37 @@ TEST(Evaluator, TakesNoiseForNoiseAndRoundingForRounding) {
     Evaluator evaluator(model, 1);
     EXPECT_TRUE(is_stochastic(evaluator, at)) << jitter;
   }
+}
+
+/// Its first gradient takes long, as where something is compiled; it knows its values on lines.
+class SlowToStart final : public Model {
+ public:
+  Index dimension() const override { return 1; }
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient, Evaluation&) const override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    log_density.setZero();
+    gradient = -theta;
+  }
+  bool evaluate_lines(ConstVectorRef, ConstMatrixRef directions, ConstVectorRef steps, MatrixRef log_density,
+                      Evaluation&) const override {
+    log_density.setZero();
+    batches.push_back(steps.size() * directions.cols());
+    return true;
+  }
+
+  mutable std::vector<Index> batches;
+};
+
+TEST(Evaluator, BatchesOfValuesGrowWhereTheyTakeNoTime) {
+  const SlowToStart model;
+  Control control({.seconds = std::numeric_limits<double>::infinity(),
+                   .evaluations = std::numeric_limits<std::int64_t>::max()},
+                  {});
+  Evaluator evaluator(model, 1, &control);
+  const Matrix theta = Matrix::Zero(1, 256);
+  for (int k = 0; k < 12; ++k) (void)evaluator.evaluate_values(theta);
+  EXPECT_LE(model.batches.front(), 2);
+  EXPECT_EQ(model.batches.back(), 256);
 }
 
 }  // namespace
