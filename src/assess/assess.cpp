@@ -69,6 +69,10 @@ constexpr Index kUsualQuantityDraws = 4000;
 constexpr Index kFewestQuantityDraws = 400;
 constexpr double kQuantityShare = .3;
 constexpr Index kMostQuantityNumbers = 20'000'000;
+/// Samples of marginals, at most, by which quantities are looked at, too.
+constexpr std::size_t kMostQuantitySamples = 4;
+/// An error of a marginal counts if it is beyond so many standard errors.
+constexpr double kMarginalErrors = 2;
 
 void assess_ending(Assessment& out) {
   const FitEnding& ending = out.ending;
@@ -178,9 +182,11 @@ std::string describe(const std::vector<Doubt>& doubts) {
   return out;
 }
 
-/// The line alone says too much about means, and about sds unless there is a long tail.
+/// The line alone says too much about means, and about sds unless there is a long tail. What may be noise is
+/// none.
 bool in_doubt(const MarginalError& error) {
-  return error.effective_draws > 0 ? error.size() > kDoubt : std::log(error.sd_ratio) > kUseless;
+  return error.effective_draws > 0 ? error.size() - kMarginalErrors * error.se > kDoubt
+                                   : std::log(error.sd_ratio) > kUseless;
 }
 
 /// Heavy tails matter where they change a mean or an sd, or may do so for all that is known. True where it is
@@ -228,27 +234,68 @@ double largest_error(const std::vector<MarginalError>& errors) {
 
 /// Of the correction, if there is one. A correction that is no better than what it corrects is dropped; but
 /// that of a low-rank Gaussian is a full-rank one, which is better whatever single lines say.
-std::vector<MarginalError> marginal_errors(Evaluator& evaluator, const Gaussian& q,
-                                           const SmoothedWeights& weights, const AssessmentOptions& options,
-                                           Assessment& out) {
+MarginalReport marginal_errors(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
+                               const AssessmentOptions& options, Assessment& out) {
   const double spread = out.elbo_se * std::sqrt(static_cast<double>(weights.log_weights.size()));
   const std::uint64_t seed = options.seed + 2;
   const auto check = [&](const Gaussian& at, const std::vector<bool>& without) {
-    std::vector<MarginalError> errors = check_marginals(evaluator, at, seed, without);
-    if (!(spread > kCloseSpread)) return errors;
-    const auto others = check_other_marginals(evaluator, at, seed, errors, without);
-    errors.insert(errors.end(), others.begin(), others.end());
-    return errors;
+    MarginalReport report = check_marginals(evaluator, at, seed, without);
+    if (spread > kCloseSpread) check_other_marginals(evaluator, at, seed, without, report);
+    return report;
   };
   std::vector<bool> near;
   if (options.log_concave)
     near = near_marginals(q.corrected(), options.seed + 1, weights, kDoubt, evaluator.workers());
-  std::vector<MarginalError> errors = check(q.corrected(), near);
-  const double largest = largest_error(errors);
-  if (!q.has_correction() || largest == 0 || !q.is_dense()) return errors;
-  std::vector<MarginalError> fitted = check(q, {});
-  out.correction_holds = largest <= largest_error(fitted);
-  return out.correction_holds ? errors : fitted;
+  MarginalReport report = check(q.corrected(), near);
+  const double largest = largest_error(report.errors);
+  if (!q.has_correction() || largest == 0 || !q.is_dense()) return report;
+  MarginalReport fitted = check(q, {});
+  out.correction_holds = largest <= largest_error(fitted.errors);
+  return out.correction_holds ? report : fitted;
+}
+
+/// A parameter or a quantity that is not what the approximation says.
+struct NamedError {
+  std::string name;
+  MarginalError error;
+};
+
+/// By the sample that is surest of each.
+std::vector<NamedError> quantity_errors(const Gaussian& reported, const Quantities& quantities,
+                                        const std::vector<PosteriorSample>& samples, std::uint64_t seed) {
+  const Matrix own = quantities.at(reported.draws(kUsualQuantityDraws, seed));
+  const Vector mean = own.rowwise().mean();
+  const Vector sd =
+      (own.colwise() - mean).rowwise().squaredNorm().cwiseSqrt() / std::sqrt(static_cast<double>(own.cols()));
+  std::vector<NamedError> out;
+  for (const std::string& name : quantities.names) out.push_back({name, {0, 0, 1, 1, HUGE_VAL}});
+  for (std::size_t k = 0; k < std::min(kMostQuantitySamples, samples.size()); ++k) {
+    const SampleMoments found = moments_of(quantities.at(samples[k].theta), samples[k]);
+    for (Index i = 0; i < found.mean.size(); ++i) {
+      const double ratio = found.sd(i) / sd(i);
+      const double se = std::max(found.mean_se(i) / std::max(sd(i), found.sd(i)), found.log_sd_se(i));
+      MarginalError& best = out[static_cast<std::size_t>(i)].error;
+      if (std::isfinite(ratio) && ratio > 0 && se < best.se)
+        best = {i, (found.mean(i) - mean(i)) / sd(i), ratio, 1 / samples[k].weights.squaredNorm(), se};
+    }
+  }
+  return out;
+}
+
+/// Of what will be read: the coordinates, or quantities where samples can tell; of the coordinates then only
+/// those of which no sample tells.
+std::vector<NamedError> errors_in_doubt(const Model& model, const Gaussian& reported,
+                                        const MarginalReport& report, const AssessmentOptions& options) {
+  const bool by_quantities = options.quantities != nullptr && !report.samples.empty();
+  std::vector<NamedError> all;
+  if (by_quantities) all = quantity_errors(reported, *options.quantities, report.samples, options.seed);
+  for (const MarginalError& error : report.errors)
+    if (!by_quantities || error.effective_draws == 0)
+      all.push_back({model.parameter_name(error.coordinate), error});
+  std::erase_if(all, [](const NamedError& each) { return !in_doubt(each.error); });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const NamedError& a, const NamedError& b) { return a.error.size() > b.error.size(); });
+  return all;
 }
 
 /// Whether importance weights of the Gaussian's own draws have found these errors, too: then they can correct
@@ -269,26 +316,27 @@ bool telling(const SmoothedWeights& weights) {
   return weights.khat <= kDoubtfulKhat && weights.effective >= kReweightingDraws;
 }
 
-/// Marginals that are not the Gaussian's, by name. True where an importance sample along one of them has
-/// found its way: then the posterior is understood.
+/// Marginals that are not the Gaussian's, by name. True where the posterior is understood: all marginals are
+/// known, or an importance sample along one that differs has found its way.
 bool assess_marginals(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights& weights,
                       const AssessmentOptions& options, Assessment& out) {
-  std::vector<MarginalError> errors = marginal_errors(evaluator, q, weights, options, out);
-  std::erase_if(errors, [](const MarginalError& error) { return !in_doubt(error); });
-  if (errors.empty()) return false;
-  bool understood = false;
+  MarginalReport report = marginal_errors(evaluator, q, weights, options, out);
+  const Gaussian& reported = out.correction_holds ? q.corrected() : q;
+  const std::vector<NamedError> errors = errors_in_doubt(evaluator.model(), reported, report, options);
+  if (errors.empty()) return report.all_known;
+  bool understood = report.all_known;
   double worst = 0;
-  for (const MarginalError& error : errors) {
+  for (const auto& [name, error] : errors) {
     const bool sampled = error.effective_draws > 0;
     understood = understood || sampled;
     if (sampled) worst = std::max(worst, error.size());
     // Where no sample found its way the line alone is known, whose mean may be many sds off.
-    out.doubts.push_back(
-        {evaluator.model().parameter_name(error.coordinate), sampled ? error.shift : 0, error.sd_ratio});
+    out.doubts.push_back({name, sampled ? error.shift : 0, error.sd_ratio});
   }
+  std::erase_if(report.errors, [](const MarginalError& error) { return !in_doubt(error); });
   const bool correctable =
-      telling(weights) && out.correction_holds &&
-      weights_correct(errors, q.corrected(),
+      telling(weights) && out.correction_holds && !report.errors.empty() &&
+      weights_correct(report.errors, q.corrected(),
                       weighted_moments(q.corrected(), options.seed + 1, exponentials(weights.log_weights),
                                        evaluator.workers()));
   out.warn(WarningKind::kReweighted, fmt::format("the approximation misses a part of the posterior of {}: {}",

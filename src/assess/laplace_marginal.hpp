@@ -10,19 +10,23 @@
 
 namespace magva {
 
-/// How far the marginal of theta_i is from that of q, from as far out as the density has any mass. Nothing
-/// where a conditional mode is not found, or where the draws around it show that the others are not near a
-/// Gaussian given theta_i.
-std::optional<MarginalError> laplace_marginal(Evaluator& evaluator, const Gaussian& q, Index i,
-                                              std::uint64_t seed);
+struct LaplaceWalk {
+  std::vector<MarginalError> errors;  ///< of every coordinate, in their order
+  PosteriorSample sample;
+};
 
-/// The same walk's findings about every coordinate, in their order: given theta_i the others are near a
-/// Gaussian, so that their moments are a mixture of these Gaussians'. The sd of a group says so how wide its
-/// mean is.
-std::optional<std::vector<MarginalError>> laplace_marginals(Evaluator& evaluator, const Gaussian& q, Index i,
-                                                            std::uint64_t seed);
+/// How far the marginal of theta_i is from that of q, from as far out as the density has any mass; and those
+/// of all others: given theta_i they are near a Gaussian, so that their moments are a mixture of these
+/// Gaussians'. The sd of a group says so how wide its mean is. Nothing where a conditional mode is not found,
+/// or where the draws around it show that the others are not near a Gaussian given theta_i.
+std::optional<LaplaceWalk> laplace_walk(Evaluator& evaluator, const Gaussian& q, Index i, std::uint64_t seed);
 
-/// Gradients that it takes, about.
+/// Whether the marginal of theta_i has mass far from q's, where the others are elsewhere, too, so that no
+/// straight line shows it: a look at few points, for a walk to follow.
+bool has_far_mass(Evaluator& evaluator, const Gaussian& q, Index i);
+
+/// Gradients that each takes, about; two values count as one.
 std::int64_t laplace_marginal_cost(Index dimension);
+std::int64_t far_mass_cost(Index dimension);
 
 }  // namespace magva

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 #include "assess/laplace_marginal.hpp"
@@ -39,10 +40,16 @@ constexpr double kFewestEffective = 100;
 constexpr double kSureEffective = 280;
 constexpr Index kLargeSampleDraws = 4000;
 constexpr int kMostFailures = 2;
+/// A walk with a smaller standard error is sure of a marginal.
+constexpr double kSureError = .05;
+/// Samples are kept where there are no more parameters.
+constexpr Index kMostKept = 100;
 
 /// Gradients, at most, of marginals by Laplace's method, about; of those that lines say nothing about.
 constexpr std::int64_t kLaplaceGradients = 6000;
-constexpr std::int64_t kOtherLaplaceGradients = 20'000;
+constexpr std::int64_t kOtherLaplaceGradients = 30'000;
+/// And of first looks far out.
+constexpr std::int64_t kFarMassGradients = 3000;
 
 /// Lines that are looked at together.
 constexpr Index kLinesAtOnce = 64;
@@ -92,10 +99,15 @@ double standard_normal(double z) {
   return std::exp(-.5 * z * z) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
 }
 
+struct SampledMarginal {
+  MarginalError error;
+  PosteriorSample sample;
+};
+
 // Half of the proposal's z are the Gaussian's own and half the line's; all else is as under the Gaussian,
 // given z. So the ratio of the proposal to the Gaussian depends on z alone.
-std::optional<MarginalError> sample_marginal(Evaluator& evaluator, const Gaussian& q, Index i,
-                                             const LineDensity& density, Index draws, std::uint64_t seed) {
+std::optional<SampledMarginal> sample_marginal(Evaluator& evaluator, const Gaussian& q, Index i,
+                                               const LineDensity& density, Index draws, std::uint64_t seed) {
   Matrix theta = q.draws(draws, seed);
   const Vector direction = direction_of(q, i);
   const double sd = direction(i);
@@ -118,18 +130,20 @@ std::optional<MarginalError> sample_marginal(Evaluator& evaluator, const Gaussia
   if (!log_weights.array().isFinite().any()) return std::nullopt;
   const SmoothedWeights weights = smooth_weights(log_weights);
   if (weights.effective < kFewestEffective) return std::nullopt;
-  const Vector share = weights.log_weights.array().exp();
-  const double shift = share.dot(z);
-  const double variance = share.dot((z.array() - shift).square().matrix());
-  return MarginalError{i, shift, std::sqrt(variance), weights.effective};
+  SampledMarginal out{{}, {std::move(theta), weights.log_weights.array().exp(), draws}};
+  const SampleMoments moments = moments_of(z.transpose(), out.sample);
+  const double ratio = moments.sd(0);
+  out.error = {i, moments.mean(0), ratio, weights.effective,
+               std::max(moments.mean_se(0) / std::max(1., ratio), moments.log_sd_se(0))};
+  return out;
 }
 
 /// By a larger sample where a small one has few effective draws: an error among many that were looked at may
 /// be its noise.
-std::optional<MarginalError> sample_until_sure(Evaluator& evaluator, const Gaussian& q, Index i,
-                                               const LineDensity& density, std::uint64_t seed) {
-  const auto found = sample_marginal(evaluator, q, i, density, kSampleDraws, seed);
-  if (!found || found->effective_draws >= kSureEffective) return found;
+std::optional<SampledMarginal> sample_until_sure(Evaluator& evaluator, const Gaussian& q, Index i,
+                                                 const LineDensity& density, std::uint64_t seed) {
+  auto found = sample_marginal(evaluator, q, i, density, kSampleDraws, seed);
+  if (!found || found->error.effective_draws >= kSureEffective) return found;
   return sample_marginal(evaluator, q, i, density, kLargeSampleDraws, seed);
 }
 
@@ -236,77 +250,100 @@ double LineDensity::quantile(double u) const {
 namespace {
 
 /// What walks by Laplace's method have found: of each coordinate its own walk's, or else that of the walk
-/// with the most effective draws.
+/// with the smallest standard error.
 class LaplaceFindings {
  public:
   explicit LaplaceFindings(Index dimension)
       : own_(static_cast<std::size_t>(dimension)), others_(static_cast<std::size_t>(dimension)) {}
 
   void walk(Evaluator& evaluator, const Gaussian& q, Index i, std::uint64_t seed) {
-    const auto found = laplace_marginals(evaluator, q, i, seed);
+    auto found = laplace_walk(evaluator, q, i, seed);
     if (!found) return;
-    own_[static_cast<std::size_t>(i)] = (*found)[static_cast<std::size_t>(i)];
+    const std::vector<MarginalError>& errors = found->errors;
+    own_[static_cast<std::size_t>(i)] = errors[static_cast<std::size_t>(i)];
     for (std::size_t j = 0; j < others_.size(); ++j)
-      if (!others_[j] || (*found)[j].effective_draws > others_[j]->effective_draws) others_[j] = (*found)[j];
+      if (!others_[j] || errors[j].se < others_[j]->se) others_[j] = errors[j];
+    samples_.push_back(std::move(found->sample));
   }
   const std::optional<MarginalError>& at(Index i) const {
     const auto& own = own_[static_cast<std::size_t>(i)];
     return own ? own : others_[static_cast<std::size_t>(i)];
   }
+  /// Adds to a report, of the coordinates that are not in it, those that differ; and the samples.
+  void append_to(MarginalReport& report) &&;
 
  private:
   std::vector<std::optional<MarginalError>> own_, others_;
+  std::vector<PosteriorSample> samples_;
 };
+
+bool is_sure(const MarginalError& error) { return error.effective_draws > 0 && error.se < kSureError; }
 
 bool among(const std::vector<MarginalError>& errors, Index coordinate) {
   return std::any_of(errors.begin(), errors.end(),
                      [&](const MarginalError& error) { return error.coordinate == coordinate; });
 }
 
-/// Of the coordinates that are not among them, those that the walks have found to differ.
-void append_others(const LaplaceFindings& laplace, Index dimension, std::vector<MarginalError>& errors) {
-  for (Index i = 0; i < dimension; ++i)
-    if (!among(errors, i) && laplace.at(i) && laplace.at(i)->size() > kSmallError)
-      errors.push_back(*laplace.at(i));
+void LaplaceFindings::append_to(MarginalReport& report) && {
+  for (Index i = 0; i < static_cast<Index>(own_.size()); ++i)
+    if (!among(report.errors, i) && at(i) && at(i)->size() > kSmallError) report.errors.push_back(*at(i));
+  std::move(samples_.begin(), samples_.end(), std::back_inserter(report.samples));
+}
+
+/// Coordinates to walk along: the worst suspects, and those with mass that no line has shown.
+std::vector<Index> coordinates_to_walk(Evaluator& evaluator, const Gaussian& q,
+                                       const std::vector<Suspect>& suspects, const std::vector<bool>& near) {
+  const Index m = q.dimension();
+  const auto most = static_cast<std::size_t>(kLaplaceGradients / laplace_marginal_cost(m));
+  std::vector<Index> out;
+  for (const Suspect& suspect : suspects) out.push_back(suspect.error.coordinate);
+  if (out.size() < most && m * far_mass_cost(m) <= kFarMassGradients)
+    for (Index i = 0; i < m; ++i)
+      if (!is_near(near, i) && std::find(out.begin(), out.end(), i) == out.end() &&
+          has_far_mass(evaluator, q, i))
+        out.push_back(i);
+  out.resize(std::min(most, out.size()));
+  return out;
 }
 
 }  // namespace
 
-std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                                           const std::vector<bool>& near) {
+MarginalReport check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                               const std::vector<bool>& near) {
   const std::vector<Suspect> suspects = find_suspects(evaluator, q, near);
   LaplaceFindings laplace(q.dimension());
-  const auto walks = static_cast<std::size_t>(kLaplaceGradients / laplace_marginal_cost(q.dimension()));
-  for (std::size_t k = 0; k < std::min(walks, suspects.size()); ++k)
-    laplace.walk(evaluator, q, suspects[k].error.coordinate, seed);
-  std::vector<MarginalError> out;
+  for (const Index i : coordinates_to_walk(evaluator, q, suspects, near)) laplace.walk(evaluator, q, i, seed);
+  MarginalReport out;
   int failures = 0;
   for (std::size_t k = 0; k < suspects.size(); ++k) {
     const Suspect& suspect = suspects[k];
     std::optional<MarginalError> found = laplace.at(suspect.error.coordinate);
     if (!found && k < kMostSamples && failures < kMostFailures) {
-      found = sample_until_sure(evaluator, q, suspect.error.coordinate, suspect.density, seed + k);
-      if (!found) ++failures;
+      auto sampled = sample_until_sure(evaluator, q, suspect.error.coordinate, suspect.density, seed + k);
+      if (!sampled) ++failures;
+      if (sampled) found = sampled->error;
+      if (sampled && q.dimension() <= kMostKept) out.samples.push_back(std::move(sampled->sample));
     }
-    out.push_back(found.value_or(suspect.error));
+    out.errors.push_back(found.value_or(suspect.error));
   }
-  append_others(laplace, q.dimension(), out);
-  std::stable_sort(out.begin(), out.end(),
+  std::move(laplace).append_to(out);
+  std::stable_sort(out.errors.begin(), out.errors.end(),
                    [](const MarginalError& a, const MarginalError& b) { return a.size() > b.size(); });
   return out;
 }
 
-std::vector<MarginalError> check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                                                 const std::vector<MarginalError>& found,
-                                                 const std::vector<bool>& near) {
+void check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                           const std::vector<bool>& near, MarginalReport& report) {
   const Index m = q.dimension();
-  if (m * laplace_marginal_cost(m) > kOtherLaplaceGradients) return {};
+  if (m * laplace_marginal_cost(m) > kOtherLaplaceGradients) return;
   LaplaceFindings laplace(m);
   for (Index i = 0; i < m; ++i)
-    if (!among(found, i) && !is_near(near, i)) laplace.walk(evaluator, q, i, seed);
-  std::vector<MarginalError> all = found;
-  append_others(laplace, m, all);
-  return {all.begin() + static_cast<std::ptrdiff_t>(found.size()), all.end()};
+    if (!among(report.errors, i) && !is_near(near, i)) laplace.walk(evaluator, q, i, seed);
+  report.all_known = std::all_of(report.errors.begin(), report.errors.end(), is_sure);
+  for (Index i = 0; i < m; ++i)
+    if (!among(report.errors, i) && !is_near(near, i))
+      report.all_known = report.all_known && laplace.at(i) && is_sure(*laplace.at(i));
+  std::move(laplace).append_to(report);
 }
 
 }  // namespace magva

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "assess/posterior_sample.hpp"
 #include "core/evaluator.hpp"
 #include "magva/posterior.hpp"
 
@@ -23,21 +24,27 @@ struct MarginalError {
   double shift;            ///< of the mean, in sds of the Gaussian
   double sd_ratio;         ///< the posterior's sd over the Gaussian's
   double effective_draws;  ///< behind these figures; 0: they are those of the line alone
+  double se = 0;           ///< the larger standard error of the shift in sds and of log sd_ratio
   /// The larger of the shift in sds and |log sd_ratio|.
   double size() const;
 };
 
-/// The coordinates whose marginal is not the Gaussian's, the worst first. Looks at all coordinates up to
-/// some hundreds, at a part of them beyond; not at those that are known to be `near`, if any are.
-std::vector<MarginalError> check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                                           const std::vector<bool>& near = {});
+struct MarginalReport {
+  std::vector<MarginalError> errors;     ///< the worst first
+  std::vector<PosteriorSample> samples;  ///< behind them, where there are few parameters
+  bool all_known = false;                ///< every marginal, by walks of Laplace's method that are sure
+};
 
-/// Of the coordinates that are not among `found`, those whose marginal is not the Gaussian's by Laplace's
-/// method. A line of conditional means does not see what moves of several coordinates at once make of a
-/// marginal: that of a location whose scale is another coordinate. Nothing where there are too many.
-std::vector<MarginalError> check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                                                 const std::vector<MarginalError>& found,
-                                                 const std::vector<bool>& near = {});
+/// The coordinates whose marginal is not the Gaussian's. Looks at all coordinates up to some hundreds, at a
+/// part of them beyond; not at those that are known to be `near`, if any are.
+MarginalReport check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                               const std::vector<bool>& near = {});
+
+/// Adds, of the coordinates that are not in the report, those whose marginal is not the Gaussian's by
+/// Laplace's method. A line of conditional means does not see what moves of several coordinates at once make
+/// of a marginal: that of a location whose scale is another coordinate. Nothing where there are too many.
+void check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                           const std::vector<bool>& near, MarginalReport& report);
 
 /// A density that is linear between grid points, normalised: of z on such a line.
 class LineDensity {

@@ -53,7 +53,8 @@ WeightedPool weighted_pool(const Model& model, const Posterior& q, Index count, 
   if (!(weights.khat <= kDoubtfulKhat) && !nearly_equal(log_weights))
     throw DataError(fmt::format(
         "the draws cannot be corrected: k-hat is {:.2f}, above {}, so that the importance "
-        "weights rest on a few draws; use the draws as they are, a richer model, rank or shape, or MCMC",
+        "weights rest on a few draws; another shape or a higher rank of the approximation may be nearer to "
+        "the posterior, or sample this model by MCMC",
         weights.khat, kDoubtfulKhat));
   return {std::move(theta), std::move(weights.log_weights)};
 }

@@ -110,6 +110,26 @@ TEST(Assess, LooksAtTheQuantitiesThatWillBeRead) {
   EXPECT_EQ(found.doubts.front().parameter, "steep");
 }
 
+// A group's sd tau = exp(v) with a long tail to the right, to which no draw of a narrow Gaussian comes: a
+// walk of Laplace's method along v does, and says what tau is.
+TEST(Assess, JudgesQuantitiesByWalksAlongParameters) {
+  const auto model = make_model(2, [](ConstVectorRef theta, VectorRef gradient) {
+    const double v = theta(0), x = theta(1);  // v ~ N(0, 1), x | v ~ N(0, exp(2 v))
+    gradient(0) = -v - 1 + x * x * std::exp(-2 * v);
+    gradient(1) = -x * std::exp(-2 * v);
+    return -.5 * v * v - v - .5 * x * x * std::exp(-2 * v);
+  });
+  const Quantities read{{"tau"}, [](ConstMatrixRef theta) { return Matrix(theta.row(0).array().exp()); }};
+  const Gaussian narrow = Gaussian::dense(Vector::Zero(2), .75 * Matrix::Identity(2, 2));
+  const Assessment found = assess_with(model, narrow, kConverged, &read);
+  ASSERT_FALSE(found.doubts.empty());
+  EXPECT_EQ(found.doubts.front().parameter, "tau");
+  // Of a log-normal variable: sds exp(s^2 / 2) sqrt(exp(s^2) - 1) for s = 1 and .75.
+  const double ratio =
+      std::exp(.5) * std::sqrt(std::expm1(1.)) / (std::exp(.5 * .5625) * std::sqrt(std::expm1(.5625)));
+  EXPECT_NEAR(found.doubts.front().sd_ratio, ratio, .25);
+}
+
 // Iterations of Algorithm 1 need not end at an optimum, but a Gaussian a hundred times as wide as the
 // posterior is no result.
 TEST(Assess, DistrustsWhatIsNowhereNearThePosterior) {

@@ -49,7 +49,7 @@ TEST(Marginals, FindTheErrorOfASkewedPosterior) {
   const LogGamma skewed{.6, 1.5};
   const auto model = skewed.model();
   Evaluator evaluator(model, 1);
-  const auto found = check_marginals(evaluator, skewed.best(), 1);
+  const auto found = check_marginals(evaluator, skewed.best(), 1).errors;
   ASSERT_EQ(found.size(), 2);
   // digamma(.6) = -1.540619, trigamma(.6) = 3.636210 (R: digamma(.6), trigamma(.6)).
   const double sd = 1 / std::sqrt(.6);
@@ -68,7 +68,7 @@ TEST(Marginals, FindNothingWhereThePosteriorIsTheGaussian) {
   const LogGamma near{400, 1.5};
   const auto model = near.model();
   Evaluator evaluator(model, 1);
-  EXPECT_TRUE(check_marginals(evaluator, near.best(), 1).empty());
+  EXPECT_TRUE(check_marginals(evaluator, near.best(), 1).errors.empty());
 }
 
 TEST(Marginals, AreMeasuredByTheLargerOfShiftAndRatio) {
