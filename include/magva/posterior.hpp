@@ -25,7 +25,7 @@ class Posterior {
  public:
   virtual ~Posterior() = default;
 
-  /// "gaussian", "skewed" or "flow".
+  /// "gaussian", "skewed", "flow" or "mixture".
   virtual const char* shape() const = 0;
   virtual Index dimension() const = 0;
   virtual const Vector& mean() const = 0;

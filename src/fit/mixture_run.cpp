@@ -17,6 +17,8 @@ namespace magva {
 
 namespace {
 
+/// Smaller posteriors have linear response and skewed shapes.
+constexpr Index kFewestParameters = 64;
 /// The largest m for which all of a dense Hessian is had by differences.
 constexpr Index kMostDenseMixture = 500;
 /// Gradients, at most: so many times those of the fit, or so many.
@@ -77,30 +79,32 @@ class MixtureRun {
   }
 
  private:
-  /// From the fitted Gaussian, or, where that is not where the hyper-parameters have their mass, from there.
+  /// From the fitted Gaussian; begins again where the hyper-parameters have more mass, and there may be
+  /// others of them.
   std::shared_ptr<const GaussianMixture> find(const std::shared_ptr<const HessianPattern>& pattern) {
+    const std::int64_t most =
+        std::max(kMixtureGradients, kMixtureGradientsOfFit * result_.gradient_evaluations);
     Gaussian from = fitted_;
-    std::vector<Index> hyper;
+    std::vector<Index> hyper = find_hyper_parameters(evaluator_, from, options_.seed + 6);
     for (int k = 0; k < kMostCentres; ++k) {
-      auto found_here = find_hyper_parameters(evaluator_, from, options_.seed + 6);
-      if (k == 0 || !found_here.empty()) hyper = std::move(found_here);
-      if (hyper.empty() ||
-          mixture_cost(*pattern, static_cast<Index>(hyper.size())) >
-              std::max(kMixtureGradients, kMixtureGradientsOfFit * result_.gradient_evaluations))
-        return nullptr;
+      if (hyper.empty() || mixture_cost(*pattern, static_cast<Index>(hyper.size())) > most) return nullptr;
       MixtureAttempt found = fit_mixture(evaluator_, from, pattern, hyper, options_.seed + 7);
       if (!found.elsewhere) return found.mixture;
       from = std::move(*found.elsewhere);
+      auto others = find_hyper_parameters(evaluator_, from, options_.seed + 6);
+      if (!others.empty()) hyper = std::move(others);
     }
     return nullptr;
   }
 
-  /// A rank that was asked for is asked for with what it cannot show.
+  /// A rank that was asked for is asked for with what it cannot show, and a limit with what it leaves undone.
   bool worth_trying() const {
     const Index m = fitted_.dimension();
+    const bool free = options_.shape == ShapeChoice::kAutomatic && options_.rank.value_or(m) >= m &&
+                      options_.max_evaluations == 0 && !options_.max_iterations;
     const bool ended =
         result_.stopped == StopReason::kConverged || result_.stopped == StopReason::kIterationLimit;
-    return m > 1 && ended && options_.shape == ShapeChoice::kAutomatic && options_.rank.value_or(m) >= m &&
+    return m >= kFewestParameters && free && ended &&
            std::all_of(result_.warnings.begin(), result_.warnings.end(),
                        [](const Warning& warning) {
                          return about_shape(warning.kind) || warning.kind == WarningKind::kNotConverged;

@@ -1,13 +1,13 @@
 #include "mixture/fit_mixture.hpp"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <limits>
 
 #include "assess/marginals.hpp"
+#include "mixture/hyper_design.hpp"
 #include "mixture/spline.hpp"
 
 namespace magva {
@@ -16,26 +16,6 @@ namespace {
 
 /// Of differences of gradients, in conditional sds.
 constexpr double kMixtureStep = 1e-3;
-/// Points on an axis: the first an sd of the fitted Gaussian out, the next so many of the sds that it shows
-/// further, each side until the density has fallen by so many nats.
-constexpr double kNodeSpacing = 1.2;
-constexpr double kLeastAxisSd = .5;
-/// Where that is less of the axis's unit, the unit is shortened, by no more than this at once.
-constexpr int kMostUnits = 5;
-constexpr double kLeastShrinking = .1;
-/// Where the mass is higher by so many nats than at the centre, that is not where the posterior is.
-constexpr double kOtherCentre = 3;
-constexpr double kMostAxisSd = 3;
-constexpr double kAxisEndFall = 5;
-constexpr int kMostOnSide = 16;
-/// Between two points at which it differs by more nats there are others, at halves of the way.
-constexpr double kMostStepDown = 2.5;
-constexpr int kMostHalves = 3;
-/// Every point further out than this is further from the one before by this factor.
-constexpr int kEvenOnSide = 4;
-constexpr double kNodeGrowth = 1.3;
-/// Corners, all of them up to so many axes, half of them above.
-constexpr Index kAllCorners = 4;
 /// Draws of the hyper-parameters, and the share that must be effective.
 constexpr Index kHyperDraws = 1024;
 constexpr double kLeastHyperShare = .1;
@@ -47,177 +27,6 @@ constexpr double kLeastBeyond = 1;
 constexpr double kMostBeyond = 30;
 /// Components with less weight are left out.
 constexpr double kLeastComponent = 1e-5;
-
-/// Given one value of the hyper-parameters.
-struct HyperNode {
-  Vector place;  ///< along the axes
-  ConditionalGaussian given;
-
-  double log_mass() const { return given.elbo + .5 * given.variance; }
-};
-
-/// Where the others' Gaussian is known.
-class HyperDesign {
- public:
-  HyperDesign(ConditionalFit& fit, const Gaussian& q) : fit_(fit) {
-    const std::vector<Index>& hyper = fit.hyper_parameters();
-    const auto d = static_cast<Index>(hyper.size());
-    Matrix covariance(d, d);
-    for (Index k = 0; k < d; ++k) {
-      const Vector row = q.covariance_row(hyper[static_cast<std::size_t>(k)]);
-      covariance.col(k) = row(hyper);
-    }
-    const Eigen::SelfAdjointEigenSolver<Matrix> axes(covariance);
-    axes_ = axes.eigenvectors() * axes.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
-    centre_ = q.mean()(hyper);
-    scale_ = Vector::Ones(d);
-  }
-
-  /// False where there is no design, or the mass is higher elsewhere.
-  bool build(const Gaussian& q) {
-    auto centre = fit_.first(q.mean());
-    if (!centre) return false;
-    nodes_.push_back({Vector::Zero(scale_.size()), std::move(*centre)});
-    for (Index axis = 0; axis < scale_.size(); ++axis)
-      if (!walk(axis) || higher()) return false;
-    if (scale_.size() > 1) add_corners();
-    return higher() == nullptr;
-  }
-
-  /// A node with far more mass than the centre has, the highest; null where there is none.
-  const HyperNode* higher() const {
-    if (nodes_.empty()) return nullptr;
-    const auto best = std::max_element(nodes_.begin(), nodes_.end(), [](const auto& a, const auto& b) {
-      return a.log_mass() < b.log_mass();
-    });
-    return best->log_mass() > nodes_.front().log_mass() + kOtherCentre ? &*best : nullptr;
-  }
-
-  Index axes() const { return scale_.size(); }
-  const std::vector<HyperNode>& nodes() const { return nodes_; }
-  /// Places in units of each axis's own sd.
-  Matrix places() const {
-    Matrix out(axes(), static_cast<Index>(nodes_.size()));
-    for (std::size_t j = 0; j < nodes_.size(); ++j)
-      out.col(static_cast<Index>(j)) = nodes_[j].place.cwiseQuotient(scale_);
-    return out;
-  }
-  /// From such units to the hyper-parameters: u = centre + B y.
-  Matrix basis() const { return axes_ * scale_.asDiagonal(); }
-  const Vector& centre() const { return centre_; }
-  /// Those on one axis.
-  std::vector<Index> on_axis(Index axis) const {
-    std::vector<Index> out;
-    for (std::size_t j = 0; j < nodes_.size(); ++j)
-      if (std::abs(nodes_[j].place(axis)) == nodes_[j].place.cwiseAbs().sum())
-        out.push_back(static_cast<Index>(j));
-    return out;
-  }
-  double distance(const HyperNode& a, const HyperNode& b) const {
-    return (a.place - b.place).cwiseQuotient(scale_).norm();
-  }
-  std::size_t nearest(const Vector& y) const {
-    std::size_t best = 0;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t j = 0; j < nodes_.size(); ++j) {
-      const double apart = (nodes_[j].place.cwiseQuotient(scale_) - y).squaredNorm();
-      if (apart >= least) continue;
-      least = apart;
-      best = j;
-    }
-    return best;
-  }
-
- private:
-  bool add(Vector place, std::size_t near) {
-    auto found = fit_.at(centre_ + axes_ * place, nodes_[near].given);
-    if (!found) return false;
-    nodes_.push_back({std::move(place), std::move(*found)});
-    return true;
-  }
-
-  /// Both sides of an axis, whose unit becomes an sd. False where a side ends while there is mass.
-  bool walk(Index axis) {
-    const Vector unit = Vector::Unit(axes(), axis);
-    const double top = nodes_.front().log_mass();
-    for (int k = 0; k < kMostUnits; ++k) {
-      const std::size_t up = nodes_.size();
-      const bool found = add(unit, 0) && add(-unit, 0);
-      const double bend = found ? 2 * top - nodes_[up].log_mass() - nodes_[up + 1].log_mass() : 0;
-      const double sd = bend > 0 ? 1 / std::sqrt(bend) : kMostAxisSd;
-      if (found && sd >= kLeastAxisSd) {
-        scale_(axis) = std::min(sd, kMostAxisSd);
-        return walk_side(unit, up, scale_(axis)) && walk_side(-unit, up + 1, scale_(axis));
-      }
-      nodes_.resize(up);
-      axes_.col(axis) *= found ? std::max(sd, kLeastShrinking) : kLeastShrinking;
-    }
-    return false;
-  }
-
-  /// Further and further out, with points between where the mass falls steeply.
-  bool walk_side(const Vector& unit, std::size_t from, double sd) {
-    double highest = std::max(nodes_.front().log_mass(), nodes_[from].log_mass());
-    fill(0, from);
-    double spacing = kNodeSpacing * sd;
-    double place = 1;
-    for (int k = 0; k < kMostOnSide; ++k) {
-      const double now = nodes_[from].log_mass();
-      highest = std::max(highest, now);
-      if (highest > nodes_.front().log_mass() + kOtherCentre && now < highest) return true;
-      // What lies further out counts by its square in a variance.
-      const double fall = highest - now - 2 * std::log(std::max(1., place / sd));
-      if (fall > kAxisEndFall) return true;
-      if (k >= kEvenOnSide) spacing *= kNodeGrowth;
-      if (!step(unit, place, spacing, from)) return fall > kAxisEndFall / 2;
-      const std::size_t before = std::exchange(from, nodes_.size() - 1);
-      fill(before, from);
-    }
-    return highest > nodes_.front().log_mass() + kOtherCentre;
-  }
-
-  /// A shorter one where the others cannot be followed so far at once.
-  bool step(const Vector& unit, double& place, double& spacing, std::size_t from) {
-    for (int k = 0; k <= kMostHalves; ++k, spacing *= .5)
-      if (add((place + spacing) * unit, from)) {
-        place += spacing;
-        return true;
-      }
-    return false;
-  }
-
-  /// Halves the way between two nodes until the step down from the first is small enough.
-  void fill(std::size_t from, std::size_t to) {
-    for (int k = 0; k < kMostHalves; ++k) {
-      if (nodes_[from].log_mass() - nodes_[to].log_mass() < kMostStepDown) return;
-      if (!add(.5 * (nodes_[from].place + nodes_[to].place), from)) return;
-      to = nodes_.size() - 1;
-    }
-  }
-
-  /// Those at which the others are not near a Gaussian are left out: the sample says whether that matters.
-  void add_corners() {
-    const Index d = axes();
-    for (Index corner = 0; corner < (Index{1} << d); ++corner) {
-      Vector place(d);
-      Index below = 0;
-      for (Index k = 0; k < d; ++k) {
-        const bool side = ((corner >> k) & 1) != 0;
-        place(k) = (side ? 1 : -1) * kNodeSpacing * scale_(k);
-        below += side ? 0 : 1;
-      }
-      if (d > kAllCorners && below % 2 != 0) continue;
-      const std::size_t near = nearest(place.cwiseQuotient(scale_));
-      add(std::move(place), near);
-    }
-  }
-
-  ConditionalFit& fit_;
-  Vector centre_;
-  Matrix axes_;
-  Vector scale_;
-  std::vector<HyperNode> nodes_;
-};
 
 /// Points of [0, 1]^d that fill it evenly: multiples of powers of the root of x^(d+1) = x + 1, without their
 /// whole parts (Roberts 2018).
@@ -465,10 +274,9 @@ MixtureAttempt fit_mixture(Evaluator& evaluator, const Gaussian& q,
 }
 
 std::int64_t mixture_cost(const HessianPattern& pattern, Index hyper_parameters) {
-  const Index corners = hyper_parameters > 1 ? Index{1} << hyper_parameters : 0;
-  const Index nodes = 1 + 6 * hyper_parameters + (hyper_parameters > kAllCorners ? corners / 2 : corners);
   constexpr Index gradients_at_node = 160;
-  return nodes * (pattern.colours() + gradients_at_node) + 8 * pattern.colours() + kHyperDraws;
+  return usual_nodes(hyper_parameters) * (pattern.colours() + gradients_at_node) + 8 * pattern.colours() +
+         kHyperDraws;
 }
 
 std::shared_ptr<const HessianPattern> full_pattern(Index dimension) {

@@ -1,0 +1,65 @@
+#pragma once
+// Values of the hyper-parameters at which the others' Gaussian is known: along axes, and at corners between
+// these.
+#include <vector>
+
+#include "magva/posterior.hpp"
+#include "mixture/conditional.hpp"
+
+namespace magva {
+
+/// Given one value of the hyper-parameters.
+struct HyperNode {
+  Vector place;  ///< along the axes
+  ConditionalGaussian given;
+
+  double log_mass() const { return given.elbo + .5 * given.variance; }
+};
+
+class HyperDesign {
+ public:
+  /// With the principal axes of q's hyper-parameters.
+  HyperDesign(ConditionalFit& fit, const Gaussian& q);
+
+  /// False where there is no design, or the mass is higher elsewhere.
+  bool build(const Gaussian& q);
+
+  /// A node with far more mass than the centre has, the highest; null where there is none.
+  const HyperNode* higher() const;
+
+  Index axes() const { return scale_.size(); }
+  const std::vector<HyperNode>& nodes() const { return nodes_; }
+  /// Places in units of each axis's own sd.
+  Matrix places() const;
+  /// From such units to the hyper-parameters: u = centre + B y.
+  Matrix basis() const { return axes_ * scale_.asDiagonal(); }
+  const Vector& centre() const { return centre_; }
+  /// Those on one axis.
+  std::vector<Index> on_axis(Index axis) const;
+  double distance(const HyperNode& a, const HyperNode& b) const;
+  std::size_t nearest(const Vector& y) const;
+
+ private:
+  bool add(Vector place, std::size_t near);
+  /// Both sides of an axis, whose unit becomes an sd. False where a side ends while there is mass.
+  bool walk(Index axis);
+  /// Further and further out, with points between where the mass falls steeply.
+  bool walk_side(const Vector& unit, std::size_t from, double sd);
+  /// A shorter one where the others cannot be followed so far at once.
+  bool step(const Vector& unit, double& place, double& spacing, std::size_t from);
+  /// Halves the way between two nodes until the step down from the first is small enough.
+  void fill(std::size_t from, std::size_t to);
+  /// Those at which the others are not near a Gaussian are left out: the sample says whether that matters.
+  void add_corners();
+
+  ConditionalFit& fit_;
+  Vector centre_;
+  Matrix axes_;
+  Vector scale_;
+  std::vector<HyperNode> nodes_;
+};
+
+/// How many there are, about.
+Index usual_nodes(Index hyper_parameters);
+
+}  // namespace magva
