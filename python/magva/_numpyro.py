@@ -127,8 +127,10 @@ def _outlives_the_trace(trace: Mapping[str, Any]) -> bool:
 
 
 def _start(density: JaxDensity, dim: int, seed: int) -> Array:
-    """A point between -2 and 2, as NumPyro starts, with a finite density."""
-    points = np.random.default_rng(seed).uniform(-2, 2, size=(16, dim))
+    """A point with a finite density: near the origin, where effects are small and scales moderate, else between -2 and 2, as NumPyro
+    starts. Far out, where each effect has a value of its own, a search for the mode ends where noise has vanished."""
+    rng = np.random.default_rng(seed)
+    points = np.concatenate([rng.uniform(-0.1, 0.1, size=(1, dim)), rng.uniform(-2, 2, size=(15, dim))])
     values, _ = density(points.T)
     finite = np.flatnonzero(np.isfinite(values))
     if not len(finite):

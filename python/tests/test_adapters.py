@@ -226,6 +226,15 @@ class TestNumpyro:
         assert np.all(draws["below"] < draws["cap"])
         np.testing.assert_allclose(fit.to_arviz(5).observed_data["z"], 3.0, rtol=1e-14)
 
+    def test_starts_near_the_origin_if_the_density_is_finite_there(self):
+        from magva._numpyro import _start
+
+        def nowhere_near(columns):
+            return np.where(np.abs(columns).max(axis=0) < 0.1, -np.inf, 0.0), None
+
+        assert np.abs(_start(lambda columns: (np.zeros(columns.shape[1]), None), 20, 1)).max() < 0.1
+        assert 0.1 < np.abs(_start(nowhere_near, 20, 1)).max() < 2
+
     def test_no_point_with_a_density(self):
         import numpyro
         import numpyro.distributions as dist
