@@ -209,7 +209,8 @@ std::vector<OptionSpec> fitting_options() {
       choice(
           "shape", to_string(kFit.shape),
           "the shape of the approximation: a Gaussian, a Gaussian with skewed and longer or shorter-tailed "
-          "margins, or a Sylvester flow; where the Gaussian is in doubt, auto tries a mixture of Gaussians over "
+          "margins, or a Sylvester flow; where the Gaussian is in doubt, auto tries a mixture of Gaussians "
+          "over "
           "the hyper-parameters and skewed margins, and keeps what gains",
           {"auto", "gaussian", "skewed", "flow"}),
       integer("layers", standard(std::int64_t{kFit.layers}), "the layers of a flow", 1, 1000),
