@@ -49,7 +49,7 @@ fits <- list(
   crossed = mixed(y ~ x + (1 | subject) + (1 | item), binomial()),
   counts = mixed(y ~ x + offset(log(days)) + (1 | site), poisson()),
   few = mixed(y ~ x + arm + (1 | subject), binomial()),
-  clinics = list(glmmTMB = glmm_tmb(y ~ x + offset(log(days)) + (1 | clinic), "nbinom2")),
+  clinics = list(glmmTMB = glmm_tmb(y ~ x + offset(log(days)) + (1 | clinic), glmmTMB::nbinom2())),
   raters = list(ordinal = function(d) ordinal::clmm(factor(y) ~ x + (1 | rater), d)),
   incomplete = mixed(y ~ x + offset(log(effort)) + (1 | field) + (1 | year), poisson())
 )

@@ -88,6 +88,7 @@ def sample(
     x = design(data, coefficients, {n: smooth_columns(s, data[s["expression"]].to_numpy(float)) for n, s in stored.items()})
     means = x.mean(axis=0)
     y = jnp.asarray(data[case.response].to_numpy(float))
+    classes = np.unique(data[case.response], return_inverse=True)[1]  # of an ordered response
     offset = np.log(data[case.offset].to_numpy(float)) if case.offset else 0.0
     levels = [codes_of(g.column, data) for g in case.groups]
 
@@ -157,7 +158,7 @@ def sample(
             numpyro.sample("y", dist.NegativeBinomial2(jnp.exp(eta), positive("shape")), obs=y)
         elif case.family == "ordered":
             at = cut_points(means @ beta)
-            numpyro.sample("y", dist.OrderedLogistic(eta, at), obs=y.astype(int) - int(y.min()))
+            numpyro.sample("y", dist.OrderedLogistic(eta, at), obs=classes)
         elif case.family == "weibull":
             shape = positive("shape")
             seen = jnp.asarray((data[case.status].to_numpy(float) == 2).astype(float))
