@@ -183,11 +183,11 @@ std::optional<LinearResponse> reduced_linear_response(ExactElbo& elbo, const Gau
   if (!covariance) return std::nullopt;
   const auto response = covariance_response(within, best->mean, *covariance);
   if (!response && q.is_dense()) return std::nullopt;
-  Gaussian corrected = expand(*reduced, best->mean, response ? *response : *covariance);
-  const double change =
-      response ? largest_change(corrected.sd(), expand(*reduced, best->mean, *covariance).sd()) : kNotKnown;
-  if (q.is_dense()) corrected = in_dense_form(corrected);
-  return LinearResponse{std::move(corrected), change};
+  const auto fitted = expand(*reduced, best->mean, *covariance);
+  const auto corrected = response ? expand(*reduced, best->mean, *response) : fitted;
+  if (!fitted || !corrected) return std::nullopt;
+  const double change = response ? largest_change(corrected->sd(), fitted->sd()) : kNotKnown;
+  return LinearResponse{q.is_dense() ? in_dense_form(*corrected) : *corrected, change};
 }
 
 }  // namespace

@@ -27,6 +27,8 @@ constexpr Index kWorthThinning = 4;
 /// Numbers in the design of a reduced form, and multiplications in a step, at most.
 constexpr double kMostReducedNumbers = 16e6;
 constexpr double kMostReducedWork = 1e9;
+/// Of the prior's variance, that a reduced form can tell from none.
+constexpr double kLeastPriorShare = 1e-10;
 constexpr double kSufficient = 1e-4;  // share of the predicted gain that a step must bring
 
 /// The curvature, or the nearest that is positive definite.
@@ -190,13 +192,12 @@ Vector reduce(const ReducedDensity& reduced, const Vector& theta) {
   return reduced.mixing.partialPivLu().solve(reduced.directions.transpose() * white);
 }
 
-Gaussian expand(const ReducedDensity& reduced, const Vector& mean, const Matrix& covariance) {
-  Matrix change = reduced.mixing * covariance * reduced.mixing.transpose();
-  change.diagonal().array() -= 1;
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(change);
+std::optional<Gaussian> expand(const ReducedDensity& reduced, const Vector& mean, const Matrix& covariance) {
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(reduced.mixing * covariance * reduced.mixing.transpose());
+  if (!(eigen.eigenvalues().minCoeff() > kLeastPriorShare)) return std::nullopt;
   const Vector moved = reduced.directions * (reduced.mixing * mean);
   return Gaussian::spiked(reduced.centre + reduced.scale.cwiseProduct(moved), reduced.scale,
-                          reduced.directions * eigen.eigenvectors(), eigen.eigenvalues());
+                          reduced.directions * eigen.eigenvectors(), eigen.eigenvalues().array() - 1);
 }
 
 Gaussian in_dense_form(const Gaussian& q) {
@@ -211,7 +212,8 @@ FullRankResult best_full_rank_gaussian(ExactElbo& elbo, ConstVectorRef start, co
         within, reduce(*reduced, start),
         [&](std::int64_t passes, double value) { return go_on(elbo.passes() + passes, value); });
     elbo.count(within.passes());
-    return {in_dense_form(expand(*reduced, fit.mean, fit.root * fit.root.transpose())), fit.elbo, fit.stop};
+    if (const auto q = expand(*reduced, fit.mean, fit.root * fit.root.transpose()))
+      return {in_dense_form(*q), fit.elbo, fit.stop};
   }
   const FullRankFit fit = fit_full_rank(elbo, start, go_on);
   return {Gaussian::dense(fit.mean, Eigen::LLT<Matrix>(fit.root * fit.root.transpose()).matrixL()), fit.elbo,

@@ -57,8 +57,9 @@ FullRankFit fit_full_rank(ExactElbo& elbo, ConstVectorRef start, ConstMatrixRef 
 std::optional<ReducedDensity> worthwhile_reduction(const ExpectedLogDensity& expected);
 /// The coordinates z of a point.
 Vector reduce(const ReducedDensity& reduced, const Vector& theta);
-/// The Gaussian of theta, from that of z.
-Gaussian expand(const ReducedDensity& reduced, const Vector& mean, const Matrix& covariance);
+/// The Gaussian of theta, from that of z. Nothing where it is so narrow beside the prior that its width would
+/// be lost in rounding.
+std::optional<Gaussian> expand(const ReducedDensity& reduced, const Vector& mean, const Matrix& covariance);
 /// With a Cholesky factor of its covariance.
 Gaussian in_dense_form(const Gaussian& q);
 

@@ -1,5 +1,4 @@
 // The rows of a fit at draws from its posterior, for checks.
-#include "assess/pareto.hpp"
 #include "magva/diagnostics.hpp"
 #include "magva/mixed.hpp"
 #include "magva/predict.hpp"
@@ -38,14 +37,13 @@ std::optional<CheckInput> table_check_input(const source::ModelSpec& spec,
   return input;
 }
 
-/// Whether importance weights make more of draws. Nearly equal ones correct nothing (the KL divergence is
-/// below an eighth of a nat), and those with a large k-hat cannot: in many dimensions small differences add
-/// up to it. The k-hat of either would be read as that of every row.
-bool worth_weighting(const Vector& log_weights) {
+/// Whether draws can be taken for the posterior's: nearly equal weights correct nothing, and their k-hat,
+/// which is that of noise, would be read as the rows'. The KL divergence is then below an eighth of a nat.
+bool close(const Vector& log_weights) {
   constexpr double kCloseSpread = .5;
   const double n = static_cast<double>(log_weights.size());
   const double variance = (log_weights.array() - log_weights.mean()).square().sum() / n;
-  return variance >= kCloseSpread * kCloseSpread && smooth_weights(log_weights).khat <= kDoubtfulKhat;
+  return variance < kCloseSpread * kCloseSpread;
 }
 
 }  // namespace
@@ -66,7 +64,7 @@ std::optional<CheckInput> check_input(const source::ModelSource& source, const G
     const Posterior& drawn = posterior.best();
     const Matrix theta = drawn.draws(draws, seed);
     Vector log_weights = log_densities(*source.model, theta) - drawn.log_density(theta);
-    if (worth_weighting(log_weights)) input->log_weights = std::move(log_weights);
+    if (!close(log_weights)) input->log_weights = std::move(log_weights);
   }
   return input;
 }

@@ -169,27 +169,6 @@ TEST(FormulaSource, ClassesWithGroupsPredictFromTheirStoredDraws) {
   }
 }
 
-// In many dimensions small differences of the Gaussian add up to weights that correct nothing; they must not
-// make every row look influential.
-TEST(FormulaSource, WeightsThatCorrectNothingDoNotSpoilTheRowsOfManyColumns) {
-  std::string text = "y";
-  for (int j = 0; j < 60; ++j) text += ",x" + std::to_string(j);
-  for (int i = 0; i < 150; ++i) {
-    text += "\n" + std::to_string(static_cast<int>(std::sin(91.0 * i) + std::sin(13.0 * i) > 0));
-    for (int j = 0; j < 60; ++j) text += "," + std::to_string(std::sin(1.7 * i * (j + 1) + j * j));
-  }
-  FormulaOptions options = by("y ~ .");
-  options.family = Distribution::bernoulli;
-  const ModelSource source = make_formula_source(table_of(text + "\n"), options);
-  const FitResult result = fit(source);
-  ASSERT_GT(result.khat, .7);
-  const auto input = prediction::check_input(source, result.posterior, 1000, 1);
-  ASSERT_TRUE(input);
-  EXPECT_EQ(input->log_weights.size(), 0);
-  Workers workers(1);
-  EXPECT_LT(check_fit(*input, workers).loo.high_k, 75);
-}
-
 TEST(FormulaSource, SeparatedClassesAreSaidWithGroups) {
   const auto said = [](const std::string& formula) {
     FormulaOptions options = by(formula);
