@@ -40,7 +40,7 @@ TEST(ExactFits, EndAtTheSameElboInAnyOrderOfRows) {
         options.diagnostic_draws = 100;
         const FitResult fit = magva::fit(model, options);
         EXPECT_EQ(fit.stopped, StopReason::kConverged);
-        for (const std::uint64_t seed : {1, 2}) {
+        for (const std::uint64_t seed : {1U, 2U}) {
           const FitResult other =
               magva::fit(test::regression_of(family, in_another_order(data, design, seed)), options);
           EXPECT_EQ(other.stopped, fit.stopped);
