@@ -119,7 +119,7 @@ TEST(DeviceMinibatches, AreTheProcessors) {
         ASSERT_EQ(on_gpu.rows_at(7), on_cpu.rows_at(7));
         for (const Index draws : {1, 8, 40}) {
           const Matrix theta = random_theta(*cpu, draws);
-          for (const std::uint64_t iteration : {0, 7})
+          for (const std::uint64_t iteration : {0U, 7U})
             expect_close(evaluate(on_gpu, theta, iteration), evaluate(on_cpu, theta, iteration),
                          single ? 1e-6 : 1e-12, single ? 1e-5 : 2e-12);
           // And all rows again after some of them.

@@ -65,7 +65,7 @@ TEST(NewtonQuadraticFit, SolvesTheEquationsOfAMaximum) {
   int held = 0;
   for (const auto& [rows, m, rank] :
        {std::tuple{500, 30, 4}, {40, 60, 4}, {2000, 9, 3}, {2000, 9, 5}, {300, 12, 5}, {2000, 9, 8}})
-    for (const std::uint64_t seed : {1, 11, 21}) {
+    for (const std::uint64_t seed : {1U, 11U, 21U}) {
       const Matrix precision = precision_of_rows(rows, m, seed);
       const Vector sd = precision.diagonal().cwiseSqrt().cwiseInverse();
       const QuadraticFit rough = QuadraticFitter(precision).fit(rank);
