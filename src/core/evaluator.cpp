@@ -60,18 +60,24 @@ void Evaluator::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef 
 }
 
 // A batch of a slow model could not be interrupted. What is returned is thrown away, so that batches, and
-// with them the last bits of some models, are the same in a fit that is resumed.
+// with them the last bits of some models, are the same in a fit that is resumed. A time that would make
+// batches smaller is taken twice: on a busy machine any gradient may have waited.
 void Evaluator::time_one_column(ConstVectorRef theta) {
   Vector log_density(1);
   Matrix gradient(theta.size(), 1);
   Evaluation evaluation{*scratch_, workers_, calls_};
-  const double begin = now();
-  model_.evaluate(theta, log_density, gradient, evaluation);
-  adapt_batch(1, now() - begin);
+  double seconds = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < 2 && seconds * static_cast<double>(most_columns_) > kBatchSeconds; ++k) {
+    control_->poll();
+    const double begin = now();
+    model_.evaluate(theta, log_density, gradient, evaluation);
+    seconds = std::min(seconds, now() - begin);
+  }
+  adapt_batch(1, seconds);
 }
 
-// What a model returns for a draw does not depend on the others in its batch: neither does a fit on these
-// sizes.
+// Batches become smaller when two in succession took too long: one may have waited for a busy machine, and
+// the last bits of what some models return depend on the size of a batch.
 void Evaluator::adapt_batch(Index columns, double seconds) {
   if (columns == 1) {
     const bool first = one_column_ == 0;
@@ -81,10 +87,12 @@ void Evaluator::adapt_batch(Index columns, double seconds) {
           std::clamp<Index>(static_cast<Index>(std::min(kBatchSeconds / seconds, 1e6)), 1, most_columns_);
   }
   const double limit = std::max(kBatchSeconds, kBatchGradients * one_column_);
-  if (columns > 1 && seconds > limit)
+  const bool slow = columns > 1 && seconds > limit;
+  if (slow && last_was_slow_)
     columns_ = std::max<Index>(1, columns / 2);
   else if (columns == columns_ && 2 * seconds <= limit + one_column_)
     columns_ = std::min(2 * columns_, most_columns_);
+  last_was_slow_ = slow;
 }
 
 // Each column is a line of its own through the origin, which leaves it to the bit.

@@ -59,9 +59,10 @@ class Evaluator {
   Workers workers_;
   Control* control_;
   double cost_;
-  Index most_columns_;     // that the scratch memory is made for
-  Index columns_;          // of the next batch, at most
-  double one_column_ = 0;  // seconds for a batch of one; 0 before there was any
+  Index most_columns_;          // that the scratch memory is made for
+  Index columns_;               // of the next batch, at most
+  double one_column_ = 0;       // seconds for a batch of one; 0 before there was any
+  bool last_was_slow_ = false;  // the last batch took longer than it may
   std::unique_ptr<Scratch> scratch_;
   std::int64_t evaluations_ = 0;
   std::int64_t rejected_ = 0;

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <limits>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace magva {
@@ -65,6 +68,50 @@ TEST(Evaluator, BatchesOfValuesGrowWhereTheyTakeNoTime) {
   for (int k = 0; k < 12; ++k) (void)evaluator.evaluate_values(theta);
   EXPECT_LE(model.batches.front(), 2);
   EXPECT_EQ(model.batches.back(), 256);
+}
+
+/// Fast, but for single draws and batches, by their number, that a busy machine keeps waiting.
+class Waits final : public Model {
+ public:
+  Waits(std::vector<std::size_t> single_draws, std::vector<std::size_t> batches_of_draws)
+      : waiting_{std::move(single_draws), std::move(batches_of_draws)} {}
+  Index dimension() const override { return 1; }
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient, Evaluation&) const override {
+    const std::size_t kind = theta.cols() == 1 ? 0 : 1;
+    const std::vector<std::size_t>& waiting = waiting_[kind];
+    if (std::find(waiting.begin(), waiting.end(), sizes_[kind].size()) != waiting.end())
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    log_density.setZero();
+    gradient = -theta;
+    sizes_[kind].push_back(theta.cols());
+  }
+  const std::vector<Index>& batches() const { return sizes_[1]; }
+
+ private:
+  std::array<std::vector<std::size_t>, 2> waiting_;
+  mutable std::array<std::vector<Index>, 2> sizes_;
+};
+
+std::vector<Index> batches_of_four_evaluations(const Waits& model) {
+  Control control({.seconds = std::numeric_limits<double>::infinity(),
+                   .evaluations = std::numeric_limits<std::int64_t>::max()},
+                  {});
+  Evaluator evaluator(model, 1, &control);
+  const Matrix theta = Matrix::Zero(1, 16);
+  Vector log_density(16);
+  Matrix gradient(1, 16);
+  for (int k = 0; k < 4; ++k) evaluator.evaluate(theta, log_density, gradient);
+  return model.batches();
+}
+
+TEST(Evaluator, BatchesDoNotDependOnAGradientThatWaited) {
+  const std::vector<Index> whole(4, 16);
+  EXPECT_EQ(batches_of_four_evaluations(Waits({0}, {})), whole);
+  EXPECT_EQ(batches_of_four_evaluations(Waits({}, {1})), whole);
+}
+
+TEST(Evaluator, BatchesBecomeSmallerWhereTheyAreSlow) {
+  EXPECT_EQ(batches_of_four_evaluations(Waits({}, {0, 1})), (std::vector<Index>{16, 16, 8, 8, 16}));
 }
 
 }  // namespace
