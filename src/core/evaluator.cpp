@@ -1,6 +1,7 @@
 #include "core/evaluator.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -17,6 +18,8 @@ constexpr Index kMaxColumns = 256;
 /// data is what costs, a few draws cost no more than one.
 constexpr double kBatchSeconds = .1;
 constexpr double kBatchGradients = 1.5;
+/// A single gradient that took longer is timed again: it may have waited for a busy machine.
+constexpr double kMayHaveWaited = kBatchSeconds / 16;
 /// Two evaluations at one point may differ by this share: sums in any order do.
 constexpr double kRoundingNoise = 1e-9;
 /// One gradient must take so many seconds for threads to gain more than their coordination costs.
@@ -60,14 +63,13 @@ void Evaluator::evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef 
 }
 
 // A batch of a slow model could not be interrupted. What is returned is thrown away, so that batches, and
-// with them the last bits of some models, are the same in a fit that is resumed. A time that would make
-// batches smaller is taken twice: on a busy machine any gradient may have waited.
+// with them the last bits of some models, are the same in a fit that is resumed.
 void Evaluator::time_one_column(ConstVectorRef theta) {
   Vector log_density(1);
   Matrix gradient(theta.size(), 1);
   Evaluation evaluation{*scratch_, workers_, calls_};
   double seconds = std::numeric_limits<double>::infinity();
-  for (int k = 0; k < 2 && seconds * static_cast<double>(most_columns_) > kBatchSeconds; ++k) {
+  for (int k = 0; k < 2 && seconds > kMayHaveWaited; ++k) {
     control_->poll();
     const double begin = now();
     model_.evaluate(theta, log_density, gradient, evaluation);
@@ -76,20 +78,22 @@ void Evaluator::time_one_column(ConstVectorRef theta) {
   adapt_batch(1, seconds);
 }
 
-// Batches become smaller when two in succession took too long: one may have waited for a busy machine, and
-// the last bits of what some models return depend on the size of a batch.
+// The last bits of a regression depend on which draws go through it together, eight at a time. So batches are
+// cut at powers of two, and only when two in succession took too long: one may have waited for a busy
+// machine.
 void Evaluator::adapt_batch(Index columns, double seconds) {
   if (columns == 1) {
     const bool first = one_column_ == 0;
     one_column_ = first ? seconds : std::min(one_column_, seconds);
-    if (first)
-      columns_ =
-          std::clamp<Index>(static_cast<Index>(std::min(kBatchSeconds / seconds, 1e6)), 1, most_columns_);
+    if (first) {
+      const auto in_time = static_cast<std::uint64_t>(std::clamp(kBatchSeconds / seconds, 1., 1e6));
+      columns_ = std::min(static_cast<Index>(std::bit_floor(in_time)), most_columns_);
+    }
   }
   const double limit = std::max(kBatchSeconds, kBatchGradients * one_column_);
   const bool slow = columns > 1 && seconds > limit;
   if (slow && last_was_slow_)
-    columns_ = std::max<Index>(1, columns / 2);
+    columns_ = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(columns - 1)));
   else if (columns == columns_ && 2 * seconds <= limit + one_column_)
     columns_ = std::min(2 * columns_, most_columns_);
   last_was_slow_ = slow;
