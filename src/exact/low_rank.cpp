@@ -91,17 +91,20 @@ QuadraticClimb go_on_by_gradients(ExactElbo& elbo, const QuadraticClimb& climb, 
   return {std::move(fit.at), std::move(end), fit.stop};
 }
 
-/// The local maximum near a start: by steps with C, and where these end early, or hardly converge, by
-/// gradients.
-QuadraticClimb reach_maximum(ExactElbo& elbo, const LowRankPoint& start, const ExactObserver& go_on) {
+/// Near the local maximum above a start: by steps with C, and where these end early by gradients.
+QuadraticClimb approach_maximum(ExactElbo& elbo, const LowRankPoint& start, const ExactObserver& go_on) {
   QuadraticClimb climb = climb_by_quadratics(elbo, start, kExactTolerance, go_on);
-  if (!climb.stop.converged && !climb.stop.interrupted)
-    climb = go_on_by_gradients(elbo, climb, kFinalTolerance, go_on);
-  if (!climb.stop.converged || settle_by_quadratics(elbo, climb, go_on)) return climb;
+  if (climb.stop.converged || climb.stop.interrupted) return climb;
+  return go_on_by_gradients(elbo, climb, kFinalTolerance, go_on);
+}
+
+/// That maximum: by steps with C, and where these hardly converge by gradients.
+void settle(ExactElbo& elbo, QuadraticClimb& climb, const ExactObserver& go_on) {
+  if (!climb.stop.converged || settle_by_quadratics(elbo, climb, go_on)) return;
   QuadraticClimb closer = go_on_by_gradients(elbo, climb, kSettledTolerance, go_on);
   if (!closer.stop.converged) closer.stop = climb.stop;  // as it was
   settle_by_quadratics(elbo, closer, go_on);
-  return closer;
+  climb = std::move(closer);
 }
 
 /// What an ascent from `other` may lead to above the maximum that was found. Where the exact ELBO differs
@@ -132,7 +135,9 @@ void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed
     if (!may_gain(rough, -kRoughness)) continue;
     const QuadraticFit fine = newton_quadratic_fit(curvature, rough.residual_sd, rough.factors.cols());
     if (!may_gain(fine, kSmallestAdvantage)) continue;
-    QuadraticClimb other = reach_maximum(elbo, {mean, fine.factors, fine.residual_sd}, go_on);
+    QuadraticClimb other = approach_maximum(elbo, {mean, fine.factors, fine.residual_sd}, go_on);
+    if (other.here.elbo < found.here.elbo - kRoughness) continue;
+    settle(elbo, other, go_on);
     if (!(other.here.elbo > found.here.elbo)) continue;
     found = std::move(other);
     own = fine.value;
@@ -142,7 +147,8 @@ void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed
 /// Where C and products with it cost little beside a pass.
 LowRankFit fit_by_quadratics(ExactElbo& elbo, const LowRankPoint& start, std::uint64_t seed,
                              const ExactObserver& go_on) {
-  QuadraticClimb found = reach_maximum(elbo, narrowed(elbo, start), go_on);
+  QuadraticClimb found = approach_maximum(elbo, narrowed(elbo, start), go_on);
+  settle(elbo, found, go_on);
   if (start.factors.cols() > 0 && !found.stop.interrupted) follow_quadratic(elbo, found, seed, go_on);
   return {std::move(found.at), found.here.elbo, found.stop};
 }
@@ -154,11 +160,14 @@ void follow_moves(ExactElbo& elbo, LowRankFit& found, const AscentScales& scales
                       static_cast<double>(found.at.factors.cols());
   const auto ascents = static_cast<std::uint64_t>(std::clamp(kExactEffort / pass, 1., kMostExactAscents));
   const FactorMoves moves(*scales.curvature, seed);
+  std::uint64_t tried = 0;  // from the best factors so far
   for (std::uint64_t k = 0; k < ascents && go_on(elbo.passes(), found.elbo); ++k) {
-    LowRankFit other =
-        ascend_low_rank(elbo, {found.at.mean, moves.move(found.at.factors, k + 1), scales.conditional_sd},
-                        scales, kAscentTolerance, go_on);
-    if (other.elbo > found.elbo) found = std::move(other);
+    LowRankFit other = ascend_low_rank(
+        elbo, {found.at.mean, moves.move(found.at.factors, tried++, k + 1), scales.conditional_sd}, scales,
+        kAscentTolerance, go_on);
+    if (!(other.elbo > found.elbo)) continue;
+    if (other.elbo > found.elbo + kAscentTolerance) tried = 0;
+    found = std::move(other);
   }
 }
 
