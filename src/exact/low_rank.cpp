@@ -33,9 +33,12 @@ constexpr double kSmallestAdvantage = 1e-7;
 /// Times what the exact ELBO and the quadratic differ by that an ascent may gain.
 constexpr double kTrust = 2;
 /// Exact ascents from other factors, where the quadratic's would cost as much: so many numbers in the
-/// products of all their passes, and at most so many.
+/// products of all their passes, at most so many, and so many, or so many for each factor, without anything
+/// better.
 constexpr double kExactEffort = 2e7;
-constexpr double kMostExactAscents = 16;
+constexpr double kMostExactAscents = 48;
+constexpr Index kExactPatience = 16;
+constexpr Index kExactPatiencePerFactor = 4;
 
 class LowRankObjective final : public RiemannianObjective {
  public:
@@ -153,21 +156,22 @@ LowRankFit fit_by_quadratics(ExactElbo& elbo, const LowRankPoint& start, std::ui
   return {std::move(found.at), found.here.elbo, found.stop};
 }
 
-/// Exact ascents from other factors.
+/// Exact ascents from other factors, until many have found nothing higher.
 void follow_moves(ExactElbo& elbo, LowRankFit& found, const AscentScales& scales, std::uint64_t seed,
                   const ExactObserver& go_on) {
   const double pass = static_cast<double>(elbo.expected().terms()) * static_cast<double>(elbo.dimension()) *
                       static_cast<double>(found.at.factors.cols());
-  const auto ascents = static_cast<std::uint64_t>(std::clamp(kExactEffort / pass, 1., kMostExactAscents));
+  const auto most = static_cast<std::uint64_t>(std::clamp(kExactEffort / pass, 1., kMostExactAscents));
   const FactorMoves moves(*scales.curvature, seed);
+  const auto patience =
+      static_cast<std::uint64_t>(std::max(kExactPatience, kExactPatiencePerFactor * found.at.factors.cols()));
   std::uint64_t tried = 0;  // from the best factors so far
-  for (std::uint64_t k = 0; k < ascents && go_on(elbo.passes(), found.elbo); ++k) {
-    LowRankFit other = ascend_low_rank(
-        elbo, {found.at.mean, moves.move(found.at.factors, tried++, k + 1), scales.conditional_sd}, scales,
-        kAscentTolerance, go_on);
-    if (!(other.elbo > found.elbo)) continue;
+  for (std::uint64_t k = 0; k < most && tried < patience && go_on(elbo.passes(), found.elbo); ++k) {
+    const Matrix factors = moves.move(found.at.factors, tried++, k + 1);
+    LowRankFit other = ascend_low_rank(elbo, {found.at.mean, factors, scales.conditional_sd}, scales,
+                                       kAscentTolerance, go_on);
     if (other.elbo > found.elbo + kAscentTolerance) tried = 0;
-    found = std::move(other);
+    if (other.elbo > found.elbo) found = std::move(other);
   }
 }
 
