@@ -30,6 +30,8 @@ constexpr std::size_t kMostFollowed = 4;
 /// Nats by which values of ascents that end early may be too low, and by which two maxima differ.
 constexpr double kRoughness = 2e-3;
 constexpr double kSmallestAdvantage = 1e-7;
+/// Of the conditional variances, by which residual variances of one maximum may differ, seen roughly.
+constexpr double kSameShare = .05;
 /// Times what the exact ELBO and the quadratic differ by that an ascent may gain.
 constexpr double kTrust = 2;
 /// Exact ascents from other factors, where the quadratic's would cost as much: so many numbers in the
@@ -119,6 +121,13 @@ double possible_gain(ExactElbo& elbo, const QuadraticClimb& found, const LowRank
   return gain + kTrust * std::abs(gain - quadratic_gain);
 }
 
+/// Whether an ascent has ended at the maximum that was found, whose value for the quadratic is `own`.
+bool same_maximum(const QuadraticFit& rough, const LowRankPoint& found, double own, const Matrix& curvature) {
+  const auto difference = rough.residual_sd.array().square() - found.residual_sd.array().square();
+  return std::abs(rough.value - own) < kRoughness &&
+         (difference * curvature.diagonal().array()).abs().maxCoeff() < kSameShare;
+}
+
 /// Of the local maxima for the quadratic there those that may be higher: seen roughly, as they were found,
 /// then to rounding, so that of two maxima that are almost as high all runs choose the same.
 void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed,
@@ -132,6 +141,7 @@ void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed
   for (std::size_t k = 0; k < std::min(maxima.size(), kMostFollowed); ++k) {
     const QuadraticFit& rough = maxima[k];
     if (rough.value < maxima.front().value - kPromising) break;
+    if (same_maximum(rough, found.at, own, curvature)) continue;
     const auto may_gain = [&](const QuadraticFit& at, double least) {
       return possible_gain(elbo, found, {mean, at.factors, at.residual_sd}, at.value - own) > least;
     };

@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostProfileSteps = 60;
 /// Nats of a step that is not worth taking, and of one after which, steps converging quadratically, none is.
 constexpr double kNegligibleGain = 1e-14;
-constexpr double kLastGain = 1e-9;
+constexpr double kLastGain = 1e-8;
 constexpr double kLongestProfileStep = 1;  // of a log residual sd
 /// What is added to the Hessian's diagonal where it is not negative definite or a step has failed, at first.
 constexpr double kFirstRidge = 1e-3;
