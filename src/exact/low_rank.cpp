@@ -104,7 +104,7 @@ QuadraticClimb approach_maximum(ExactElbo& elbo, const LowRankPoint& start, cons
 }
 
 /// That maximum: by steps with C, and where these hardly converge by gradients.
-void settle(ExactElbo& elbo, QuadraticClimb& climb, const ExactObserver& go_on) {
+void settle_at_maximum(ExactElbo& elbo, QuadraticClimb& climb, const ExactObserver& go_on) {
   if (!climb.stop.converged || settle_by_quadratics(elbo, climb, go_on)) return;
   QuadraticClimb closer = go_on_by_gradients(elbo, climb, kSettledTolerance, go_on);
   if (!closer.stop.converged) closer.stop = climb.stop;  // as it was
@@ -150,7 +150,7 @@ void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed
     if (!may_gain(fine, kSmallestAdvantage)) continue;
     QuadraticClimb other = approach_maximum(elbo, {mean, fine.factors, fine.residual_sd}, go_on);
     if (other.here.elbo < found.here.elbo - kRoughness) continue;
-    settle(elbo, other, go_on);
+    settle_at_maximum(elbo, other, go_on);
     if (!(other.here.elbo > found.here.elbo)) continue;
     found = std::move(other);
     own = fine.value;
@@ -161,7 +161,7 @@ void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed
 LowRankFit fit_by_quadratics(ExactElbo& elbo, const LowRankPoint& start, std::uint64_t seed,
                              const ExactObserver& go_on) {
   QuadraticClimb found = approach_maximum(elbo, narrowed(elbo, start), go_on);
-  settle(elbo, found, go_on);
+  settle_at_maximum(elbo, found, go_on);
   if (start.factors.cols() > 0 && !found.stop.interrupted) follow_quadratic(elbo, found, seed, go_on);
   return {std::move(found.at), found.here.elbo, found.stop};
 }
