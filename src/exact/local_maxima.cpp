@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/noise.hpp"
 
@@ -49,21 +50,42 @@ Matrix FactorMoves::random(Index rank, std::uint64_t number) const {
   return conditional_sd_.asDiagonal() * out;
 }
 
-Matrix FactorMoves::move(ConstMatrixRef factors, std::uint64_t number) const {
-  const Matrix noise = random(1, number);
+Vector FactorMoves::left_by(ConstMatrixRef factors) const {
+  return (covariance_.diagonal() - factors.rowwise().squaredNorm())
+      .cwiseQuotient(conditional_sd_.cwiseAbs2());
+}
+
+Vector FactorMoves::explaining(ConstMatrixRef others, Index coordinate) const {
+  const Vector left = covariance_.col(coordinate) - others * others.row(coordinate).transpose();
+  const double variance = std::max(left(coordinate), std::pow(conditional_sd_(coordinate), 2));
+  return left / std::sqrt(variance);
+}
+
+Matrix FactorMoves::greedy(Index rank) const {
+  Matrix factors = Matrix::Zero(conditional_sd_.size(), rank);
+  for (Index k = 0; k < rank; ++k) {
+    Index coordinate = 0;
+    left_by(factors).maxCoeff(&coordinate);
+    factors.col(k) = explaining(factors, coordinate);
+  }
+  return factors;
+}
+
+Matrix FactorMoves::move(ConstMatrixRef factors, std::uint64_t tried, std::uint64_t number) const {
+  const auto turn = static_cast<Index>(tried / 2);
+  const Index replaced = turn % factors.cols();
   Matrix moved = factors;
-  const Index replaced = static_cast<Index>(number / 2) % factors.cols();
   moved.col(replaced).setZero();
-  if (number % 2 == 0) {
-    moved.col(replaced) = kSmallFactor * noise.col(0);
+  if (tried % 2 == 0) {
+    moved.col(replaced) = kSmallFactor * random(1, number);
     return moved;
   }
-  // What is left of the covariance with one coordinate, the one where the noise happens to be largest.
-  Index coordinate = 0;
-  noise.col(0).cwiseQuotient(conditional_sd_).maxCoeff(&coordinate);
-  const Vector left = covariance_.col(coordinate) - moved * moved.row(coordinate).transpose();
-  const double variance = std::max(left(coordinate), std::pow(conditional_sd_(coordinate), 2));
-  moved.col(replaced) = left / std::sqrt(variance);
+  const Vector left = left_by(moved);
+  std::vector<Index> order(static_cast<std::size_t>(left.size()));
+  std::iota(order.begin(), order.end(), Index{0});
+  const auto next = order.begin() + turn / factors.cols() % left.size();
+  std::nth_element(order.begin(), next, order.end(), [&](Index a, Index b) { return left(a) > left(b); });
+  moved.col(replaced) = explaining(moved, *next);
   return moved;
 }
 
@@ -77,21 +99,28 @@ std::vector<QuadraticFit> search_local_maxima(ConstMatrixRef precision, const Qu
   const std::size_t rounds = batch_count(precision.rows(), rank);
   const std::size_t patience = std::max(kFewestWaited, rounds / 2);
   std::size_t waited = 0;
+  std::size_t tried = 0;  // moves of the best so far
   for (std::size_t round = 0; round < rounds && waited < patience && go_on(); ++round) {
     const QuadraticFit best = found.front();
     std::vector<QuadraticFit> batch(kBatch);
     workers.run(static_cast<Index>(kBatch), [&](Index task) {
       const std::uint64_t number = round * kBatch + static_cast<std::uint64_t>(task) + 1;
       auto& out = batch[static_cast<std::size_t>(task)];
-      if (round == 0 && task == 0)
+      if (round == 0 && task == 0) {
         out = fitter.fit(rank);
-      else
-        out = fitter.maximize_from(round == 0 ? moves.random(rank, number) : moves.move(best.factors, number),
-                                   moves.conditional_sd());
+      } else {
+        const Matrix start = round > 0
+                                 ? moves.move(best.factors, tried + static_cast<std::uint64_t>(task), number)
+                             : task == 1 ? moves.greedy(rank)
+                                         : moves.random(rank, number);
+        out = fitter.maximize_from(start, moves.conditional_sd());
+      }
     });
     for (QuadraticFit& fit : batch) found.push_back(std::move(fit));
     keep_distinct(found);
-    waited = found.front().value > best.value + kImprovement ? 0 : waited + 1;
+    const bool improved = found.front().value > best.value + kImprovement;
+    waited = improved ? 0 : waited + 1;
+    tried = improved || round == 0 ? 0 : tried + kBatch;
   }
   return found;
 }

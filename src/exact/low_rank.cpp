@@ -30,12 +30,17 @@ constexpr std::size_t kMostFollowed = 4;
 /// Nats by which values of ascents that end early may be too low, and by which two maxima differ.
 constexpr double kRoughness = 2e-3;
 constexpr double kSmallestAdvantage = 1e-7;
+/// Of the conditional variances, by which residual variances of one maximum may differ, seen roughly.
+constexpr double kSameShare = .05;
 /// Times what the exact ELBO and the quadratic differ by that an ascent may gain.
 constexpr double kTrust = 2;
 /// Exact ascents from other factors, where the quadratic's would cost as much: so many numbers in the
-/// products of all their passes, and at most so many.
+/// products of all their passes, at most so many, and so many, or so many for each factor, without anything
+/// better.
 constexpr double kExactEffort = 2e7;
-constexpr double kMostExactAscents = 16;
+constexpr double kMostExactAscents = 48;
+constexpr Index kExactPatience = 16;
+constexpr Index kExactPatiencePerFactor = 4;
 
 class LowRankObjective final : public RiemannianObjective {
  public:
@@ -91,17 +96,20 @@ QuadraticClimb go_on_by_gradients(ExactElbo& elbo, const QuadraticClimb& climb, 
   return {std::move(fit.at), std::move(end), fit.stop};
 }
 
-/// The local maximum near a start: by steps with C, and where these end early, or hardly converge, by
-/// gradients.
-QuadraticClimb reach_maximum(ExactElbo& elbo, const LowRankPoint& start, const ExactObserver& go_on) {
+/// Near the local maximum above a start: by steps with C, and where these end early by gradients.
+QuadraticClimb approach_maximum(ExactElbo& elbo, const LowRankPoint& start, const ExactObserver& go_on) {
   QuadraticClimb climb = climb_by_quadratics(elbo, start, kExactTolerance, go_on);
-  if (!climb.stop.converged && !climb.stop.interrupted)
-    climb = go_on_by_gradients(elbo, climb, kFinalTolerance, go_on);
-  if (!climb.stop.converged || settle_by_quadratics(elbo, climb, go_on)) return climb;
+  if (climb.stop.converged || climb.stop.interrupted) return climb;
+  return go_on_by_gradients(elbo, climb, kFinalTolerance, go_on);
+}
+
+/// That maximum: by steps with C, and where these hardly converge by gradients.
+void settle_at_maximum(ExactElbo& elbo, QuadraticClimb& climb, const ExactObserver& go_on) {
+  if (!climb.stop.converged || settle_by_quadratics(elbo, climb, go_on)) return;
   QuadraticClimb closer = go_on_by_gradients(elbo, climb, kSettledTolerance, go_on);
   if (!closer.stop.converged) closer.stop = climb.stop;  // as it was
   settle_by_quadratics(elbo, closer, go_on);
-  return closer;
+  climb = std::move(closer);
 }
 
 /// What an ascent from `other` may lead to above the maximum that was found. Where the exact ELBO differs
@@ -111,6 +119,13 @@ double possible_gain(ExactElbo& elbo, const QuadraticClimb& found, const LowRank
   LowRankDerivatives ignored;
   const double gain = elbo.low_rank(other.mean, other.factors, other.residual_sd, ignored) - found.here.elbo;
   return gain + kTrust * std::abs(gain - quadratic_gain);
+}
+
+/// Whether an ascent has ended at the maximum that was found, whose value for the quadratic is `own`.
+bool same_maximum(const QuadraticFit& rough, const LowRankPoint& found, double own, const Matrix& curvature) {
+  const auto difference = rough.residual_sd.array().square() - found.residual_sd.array().square();
+  return std::abs(rough.value - own) < kRoughness &&
+         (difference * curvature.diagonal().array()).abs().maxCoeff() < kSameShare;
 }
 
 /// Of the local maxima for the quadratic there those that may be higher: seen roughly, as they were found,
@@ -126,13 +141,16 @@ void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed
   for (std::size_t k = 0; k < std::min(maxima.size(), kMostFollowed); ++k) {
     const QuadraticFit& rough = maxima[k];
     if (rough.value < maxima.front().value - kPromising) break;
+    if (same_maximum(rough, found.at, own, curvature)) continue;
     const auto may_gain = [&](const QuadraticFit& at, double least) {
       return possible_gain(elbo, found, {mean, at.factors, at.residual_sd}, at.value - own) > least;
     };
     if (!may_gain(rough, -kRoughness)) continue;
     const QuadraticFit fine = newton_quadratic_fit(curvature, rough.residual_sd, rough.factors.cols());
     if (!may_gain(fine, kSmallestAdvantage)) continue;
-    QuadraticClimb other = reach_maximum(elbo, {mean, fine.factors, fine.residual_sd}, go_on);
+    QuadraticClimb other = approach_maximum(elbo, {mean, fine.factors, fine.residual_sd}, go_on);
+    if (other.here.elbo < found.here.elbo - kRoughness) continue;
+    settle_at_maximum(elbo, other, go_on);
     if (!(other.here.elbo > found.here.elbo)) continue;
     found = std::move(other);
     own = fine.value;
@@ -142,22 +160,27 @@ void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed
 /// Where C and products with it cost little beside a pass.
 LowRankFit fit_by_quadratics(ExactElbo& elbo, const LowRankPoint& start, std::uint64_t seed,
                              const ExactObserver& go_on) {
-  QuadraticClimb found = reach_maximum(elbo, narrowed(elbo, start), go_on);
+  QuadraticClimb found = approach_maximum(elbo, narrowed(elbo, start), go_on);
+  settle_at_maximum(elbo, found, go_on);
   if (start.factors.cols() > 0 && !found.stop.interrupted) follow_quadratic(elbo, found, seed, go_on);
   return {std::move(found.at), found.here.elbo, found.stop};
 }
 
-/// Exact ascents from other factors.
+/// Exact ascents from other factors, until many have found nothing higher.
 void follow_moves(ExactElbo& elbo, LowRankFit& found, const AscentScales& scales, std::uint64_t seed,
                   const ExactObserver& go_on) {
   const double pass = static_cast<double>(elbo.expected().terms()) * static_cast<double>(elbo.dimension()) *
                       static_cast<double>(found.at.factors.cols());
-  const auto ascents = static_cast<std::uint64_t>(std::clamp(kExactEffort / pass, 1., kMostExactAscents));
+  const auto most = static_cast<std::uint64_t>(std::clamp(kExactEffort / pass, 1., kMostExactAscents));
   const FactorMoves moves(*scales.curvature, seed);
-  for (std::uint64_t k = 0; k < ascents && go_on(elbo.passes(), found.elbo); ++k) {
-    LowRankFit other =
-        ascend_low_rank(elbo, {found.at.mean, moves.move(found.at.factors, k + 1), scales.conditional_sd},
-                        scales, kAscentTolerance, go_on);
+  const auto patience =
+      static_cast<std::uint64_t>(std::max(kExactPatience, kExactPatiencePerFactor * found.at.factors.cols()));
+  std::uint64_t tried = 0;  // from the best factors so far
+  for (std::uint64_t k = 0; k < most && tried < patience && go_on(elbo.passes(), found.elbo); ++k) {
+    const Matrix factors = moves.move(found.at.factors, tried++, k + 1);
+    LowRankFit other = ascend_low_rank(elbo, {found.at.mean, factors, scales.conditional_sd}, scales,
+                                       kAscentTolerance, go_on);
+    if (other.elbo > found.elbo + kAscentTolerance) tried = 0;
     if (other.elbo > found.elbo) found = std::move(other);
   }
 }

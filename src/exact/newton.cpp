@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "exact/root_ascent.hpp"
 #include "search/curvature.hpp"
 
 namespace magva {
@@ -16,6 +17,13 @@ namespace {
 
 constexpr int kModeSteps = 100;
 constexpr int kFullRankSteps = 500;
+/// Newton steps after which, if m is at most kRootDimension, an ascent by gradients goes on; how many
+/// iterations that has, in nats how far it goes, and how often both take turns.
+constexpr int kPatientSteps = 30;
+constexpr Index kRootDimension = 300;
+constexpr int kRootIterations = 500;
+constexpr double kRootTolerance = .1 * kExactTolerance;
+constexpr int kRootTurns = 10;
 constexpr double kModeTolerance = 1e-3;  // nats
 constexpr double kSmallestShare = 1e-6;
 /// Terms of a fit to some of them: so many, so many for each parameter, and one in so many, at least; if that
@@ -116,11 +124,12 @@ struct NewtonAscent {
   ExactStop stop;
 };
 
-NewtonAscent ascend_by_newton(ExactElbo& elbo, NewtonPoint point, const ExactObserver& go_on) {
+NewtonAscent ascend_by_newton(ExactElbo& elbo, NewtonPoint point, int most_steps,
+                              const ExactObserver& go_on) {
   ExactStop stop;
   double share = 1;
   Eigen::LLT<Matrix> llt;
-  while (stop.iterations < kFullRankSteps) {
+  while (stop.iterations < most_steps) {
     const Matrix curvature = positive_definite(point.at.curvature, llt);
     const Vector step = llt.solve(point.at.gradient);
     stop.predicted_gain = predicted_gain(point, curvature, llt, step);
@@ -142,13 +151,31 @@ NewtonAscent ascend_by_newton(ExactElbo& elbo, NewtonPoint point, const ExactObs
   return {std::move(point), stop};
 }
 
+/// By Newton steps, and where these hardly advance by gradients, too.
+NewtonAscent ascend_to_best(ExactElbo& elbo, NewtonPoint start, const ExactObserver& go_on) {
+  if (elbo.dimension() > kRootDimension)
+    return ascend_by_newton(elbo, std::move(start), kFullRankSteps, go_on);
+  NewtonAscent ascent = ascend_by_newton(elbo, std::move(start), kPatientSteps, go_on);
+  for (int turn = 0; turn < kRootTurns && !ascent.stop.converged && !ascent.stop.interrupted; ++turn) {
+    const RootAscent closer = ascend_by_roots(elbo, RootPoint{ascent.point.mean, ascent.point.root},
+                                              kRootTolerance, kRootIterations, go_on);
+    const int iterations = ascent.stop.iterations + closer.iterations;
+    const Matrix inverse = closer.at.root.triangularView<Eigen::Upper>().solve(
+        Matrix::Identity(elbo.dimension(), elbo.dimension()));
+    ascent = ascend_by_newton(elbo, evaluate(elbo, closer.at.mean, inverse.transpose() * inverse),
+                              kPatientSteps, go_on);
+    ascent.stop.iterations += iterations;
+  }
+  return ascent;
+}
+
 /// The best Gaussian for some of the terms, where there are many; else the start with its own curvature.
 NewtonPoint start_of_ascent(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
   if (const auto some = thinned(elbo.expected())) {
     ExactElbo rough(*some, elbo.workers());
-    const NewtonPoint found = ascend_by_newton(rough, first_point(rough, start, rough.point(start).curvature),
-                                               uncounted(elbo, go_on))
-                                  .point;
+    const NewtonPoint found =
+        ascend_to_best(rough, first_point(rough, start, rough.point(start).curvature), uncounted(elbo, go_on))
+            .point;
     NewtonPoint point = evaluate(elbo, found.mean, found.precision);
     if (std::isfinite(point.at.elbo)) return point;
   }
@@ -156,7 +183,7 @@ NewtonPoint start_of_ascent(ExactElbo& elbo, ConstVectorRef start, const ExactOb
 }
 
 FullRankFit fit_from(ExactElbo& elbo, NewtonPoint start, const ExactObserver& go_on) {
-  NewtonAscent ascent = ascend_by_newton(elbo, std::move(start), go_on);
+  NewtonAscent ascent = ascend_to_best(elbo, std::move(start), go_on);
   NewtonPoint& end = ascent.point;
   return {std::move(end.mean),         std::move(end.root), std::move(end.at.gradient),
           std::move(end.at.curvature), end.at.elbo,         ascent.stop};

@@ -13,7 +13,9 @@ namespace magva {
 namespace {
 
 constexpr int kMostProfileSteps = 60;
-constexpr double kNegligibleGain = 1e-14;  // nats of a step that is not worth taking
+/// Nats of a step that is not worth taking, and of one after which, steps converging quadratically, none is.
+constexpr double kNegligibleGain = 1e-14;
+constexpr double kLastGain = 1e-8;
 constexpr double kLongestProfileStep = 1;  // of a log residual sd
 /// What is added to the Hessian's diagonal where it is not negative definite or a step has failed, at first.
 constexpr double kFirstRidge = 1e-3;
@@ -125,6 +127,7 @@ QuadraticFit newton_quadratic_fit(ConstMatrixRef precision, ConstVectorRef resid
     ResidualProfile next(unit, rank, (at.x() + step.step).cwiseMax(bound));
     if (next.value() >= at.value() - at.rounding()) {
       at = std::move(next);
+      if (ridge == 0 && step.gain < kLastGain) break;
       ridge = ridge < kSmallestRidge ? 0 : .1 * ridge;
     } else {
       ridge = std::max(kFirstRidge, 4 * ridge);
