@@ -1,0 +1,228 @@
+// Linear response from gradients at pairs of draws: against closed forms, refits under tilts, the whole
+// response from Hessians, exact expectations and Gaussians.
+#include "response/paired_response.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Cholesky>
+#include <Eigen/LU>
+
+#include <cmath>
+
+#include "magva/fit.hpp"
+#include "response/corrected_fit.hpp"
+#include "response/full_rank_steps.hpp"
+#include "response/response_probe.hpp"
+#include "response/sampled_response.hpp"
+#include "unit/exact/problems.hpp"
+
+namespace magva {
+namespace {
+
+/// -theta' A theta / 2 - sum exp(b_k' theta) / 2, whose expectations under a Gaussian have closed forms.
+struct ExponentialDensity {
+  Matrix a = Matrix{{2, .5, 0}, {.5, 1, .3}, {0, .3, 1.5}};
+  Matrix b = .5 * test::normals(3, 4, 17);
+
+  double operator()(ConstVectorRef theta, VectorRef gradient) const {
+    const Vector rate = (b.transpose() * theta).array().exp() / 2;
+    gradient = -a * theta - b * rate;
+    return -.5 * theta.dot(a * theta) - rate.sum();
+  }
+  /// E exp(b_k' theta) / 2.
+  Vector rates(const Vector& mean, const Matrix& covariance) const {
+    const Vector spread = (b.transpose() * covariance * b).diagonal();
+    return (b.transpose() * mean + .5 * spread).array().exp() / 2;
+  }
+  Matrix precision(const Vector& rate) const { return a + b * rate.asDiagonal() * b.transpose(); }
+
+  /// The best Gaussian under a tilt, by a fixed point.
+  RootedGaussian best(const Vector& tilt) const {
+    Vector mean = Vector::Zero(3);
+    Matrix covariance = a.inverse();
+    for (int k = 0; k < 200; ++k) {
+      const Vector rate = rates(mean, covariance);
+      covariance = precision(rate).inverse();
+      mean += covariance * (tilt - a * mean - b * rate);
+    }
+    return {mean, covariance.llt().matrixL()};
+  }
+  /// The derivative of the best mean by the tilt.
+  Matrix response() const {
+    constexpr double kTilt = 1e-4;
+    Matrix out(3, 3);
+    for (Index i = 0; i < 3; ++i)
+      out.col(i) =
+          (best(kTilt * Vector::Unit(3, i)).mean - best(-kTilt * Vector::Unit(3, i)).mean) / (2 * kTilt);
+    return out;
+  }
+};
+
+TEST(GradientSample, HasTheExpectedHessianAndThirdDerivatives) {
+  const ExponentialDensity density;
+  const auto model = make_model(3, density);
+  Evaluator evaluator(model, 1);
+  const RootedGaussian at{Vector{{.1, -.2, .1}}, Matrix(density.a.inverse().llt().matrixL())};
+  constexpr Index kPairs = 40'000;
+  const auto sample = sample_gradients(evaluator, at, kPairs, 5);
+  ASSERT_TRUE(sample.has_value());
+  EXPECT_EQ(evaluator.evaluations(), 2 * kPairs);
+  const Matrix covariance = at.root * at.root.transpose();
+  const Vector rate = density.rates(at.mean, covariance);
+  const Matrix excess = Matrix::Identity(3, 3) - at.root.transpose() * density.precision(rate) * at.root;
+  EXPECT_GT(excess.norm(), .1);
+  EXPECT_LT((sample->excess - excess).norm(), .01);
+  // Third derivatives -sum rate c c c with c = root' b, so that G is half of (c' c)^2 between them.
+  const Matrix c = at.root.transpose() * density.b;
+  const Matrix squares = (c.transpose() * c).array().square();
+  const Matrix taken = .5 * c * rate.asDiagonal() * squares * rate.asDiagonal() * c.transpose();
+  const Matrix found = sample->even * sample->even.transpose() / (kPairs - 1);
+  // The fifth derivatives add a little.
+  EXPECT_LT((found - taken).norm(), .1 * taken.norm());
+}
+
+TEST(PairedResponse, IsThatOfRefitsUnderTilts) {
+  const ExponentialDensity density;
+  const auto model = make_model(3, density);
+  Evaluator evaluator(model, 1);
+  const RootedGaussian at = density.best(Vector::Zero(3));
+  const auto sample = sample_gradients(evaluator, at, 40'000, 5);
+  ASSERT_TRUE(sample.has_value());
+  const LargestTaken largest = largest_taken(*sample);
+  const auto taken = probe_response(evaluator, at, sample->excess, largest.direction, 3);
+  ASSERT_TRUE(taken.has_value());
+  const auto response = paired_response(*sample, (taken->leading / taken->whole - 1) / taken->leading);
+  ASSERT_TRUE(response.has_value());
+  const Vector wanted = density.response().diagonal();
+  const Vector before = (at.root * at.root.transpose()).diagonal();
+  const Vector found = (at.root * response->covariance * at.root.transpose()).diagonal();
+  const Vector change = .5 * (wanted.cwiseQuotient(before)).array().log();
+  EXPECT_GT(change.maxCoeff(), .02);
+  for (Index i = 0; i < 3; ++i) {
+    const double se = .5 * response_se(*sample, *response, at.root.row(i)) / found(i);
+    EXPECT_NEAR(.5 * std::log(found(i) / wanted(i)), 0, 4 * se + .1 * change(i)) << i;
+  }
+}
+
+TEST(ResponseProbe, IsTheWholeResponseAlongADirection) {
+  const ExponentialDensity density;
+  const auto model = make_model(3, density);
+  Evaluator evaluator(model, 1);
+  const RootedGaussian at = density.best(Vector::Zero(3));
+  const auto hessians = sample_hessians(evaluator, at, 64, 7);  // as many pairs as a probe has
+  ASSERT_TRUE(hessians.has_value());
+  const auto response = linear_response(*hessians);
+  ASSERT_TRUE(response.has_value());
+  const Vector u = Vector{{1, 2, -1}}.normalized();
+  const Matrix taken = Matrix::Identity(3, 3) - hessians->mean - response->covariance.inverse();
+  const auto probe = probe_response(evaluator, at, hessians->mean, u, 7);
+  ASSERT_TRUE(probe.has_value());
+  EXPECT_GT(probe->whole, 1.002 * probe->leading);
+  EXPECT_NEAR(probe->whole / u.dot(taken * u), 1, .002);
+}
+
+TEST(PairedResponse, IsExactForGaussiansOfAnyRank) {
+  const Index m = 150;
+  const Matrix a = test::normals(m, m + 50, 8);
+  const Matrix precision = a * a.transpose() / static_cast<double>(m) + .1 * Matrix::Identity(m, m);
+  const Matrix covariance = precision.inverse();
+  const auto model = make_model(m, [precision](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -precision * theta;
+    return .5 * theta.dot(gradient);
+  });
+  Evaluator evaluator(model, 1);
+  const Vector conditional_sd = precision.diagonal().cwiseSqrt().cwiseInverse();
+  for (const Index rank : {0, 1, 4})
+    if (const auto found = correct_by_response(
+            evaluator,
+            Gaussian::low_rank(Vector::Constant(m, .1), .1 * test::normals(m, rank, 4), conditional_sd), 6000,
+            1)) {
+      EXPECT_LT(found->corrected.mean().norm(), 1e-6);
+      EXPECT_LT((found->corrected.sd() - covariance.diagonal().cwiseSqrt()).norm(), 1e-6);
+      EXPECT_LT(found->se, 1e-6);
+      EXPECT_GT(found->change, .3);
+    } else {
+      ADD_FAILURE() << "rank " << rank;
+    }
+}
+
+/// A density that is not concave everywhere: Student t terms along known directions.
+TEST(PairedResponse, WidensALowRankFitOfANonConcaveDensity) {
+  const Index m = 140;
+  const Matrix a = test::normals(m, 3 * m, 5) / std::sqrt(static_cast<double>(m));
+  const auto model = make_model(m, [a](ConstVectorRef theta, VectorRef gradient) {
+    const Vector eta = a.transpose() * theta;
+    gradient = -a * (6 * eta.array() / (5 + eta.array().square())).matrix();
+    return -3 * (1 + eta.array().square() / 5).log().sum();
+  });
+  FitOptions options;
+  options.rank = 2;
+  options.shape = ShapeChoice::kGaussian;
+  const FitResult low = fit(model, options);
+  options.rank = m;
+  const FitResult full = fit(model, options);
+  ASSERT_TRUE(low.posterior.has_correction());
+  const Vector before = low.posterior.sd().cwiseQuotient(full.posterior.corrected().sd()).array().log();
+  const Vector after =
+      low.posterior.corrected().sd().cwiseQuotient(full.posterior.corrected().sd()).array().log();
+  EXPECT_LT(before.mean(), -.1);
+  EXPECT_LT(after.cwiseAbs().maxCoeff(), .04);
+  EXPECT_GT(low.sd_se, 0);
+  EXPECT_LT(low.sd_se, .05);
+}
+
+TEST(PairedResponse, AgreesWithExactExpectationsOfLogisticRegressions) {
+  const RowMatrix x = test::design(500, 150, 3);
+  const Regression model = test::regression(test::Kind::logistic, Design::own(x),
+                                            test::responses(test::Kind::logistic, x, 4), PriorOptions());
+  const FitResult by_expectations = fit(model);
+  ASSERT_TRUE(by_expectations.posterior.has_correction());
+  const Gaussian& exact = by_expectations.posterior.corrected();
+  for (const Index rank : {Index{4}, Index{150}}) {
+    FitOptions options;
+    options.expectations = Expectations::kDraws;
+    options.rank = rank;
+    const FitResult found = fit(model, options);
+    ASSERT_TRUE(found.posterior.has_correction()) << rank;
+    const Gaussian& corrected = found.posterior.corrected();
+    const Vector before = found.posterior.sd().cwiseQuotient(exact.sd()).array().log();
+    const Vector error = corrected.sd().cwiseQuotient(exact.sd()).array().log();
+    const Vector shift = (corrected.mean() - exact.mean()).cwiseQuotient(exact.sd());
+    EXPECT_GT(before.cwiseAbs().maxCoeff(), .03);
+    EXPECT_LT(error.cwiseAbs().maxCoeff(), .02) << rank;
+    EXPECT_LT(shift.cwiseAbs().maxCoeff(), .1) << rank;
+  }
+}
+
+// Of 40 seeds; the mean of 40 squares has a standard error of .22, and sds of few pairs are skewed.
+TEST(PairedResponse, HasTheErrorsThatItStates) {
+  const Index m = 24;
+  const RowMatrix x = test::design(100, m, 3);
+  const Regression model = test::regression(test::Kind::logistic, Design::own(x),
+                                            test::responses(test::Kind::logistic, x, 4), PriorOptions());
+  const Gaussian q = fit(model, {.rank = m}).posterior.without_correction();
+  ASSERT_TRUE(q.is_dense());
+  const RootedGaussian at{q.mean(), q.factors()};
+  Evaluator evaluator(model, 1);
+  constexpr int kSeeds = 40;
+  Matrix log_sd(m, kSeeds), se(m, kSeeds);
+  for (int k = 0; k < kSeeds; ++k) {
+    const auto sample = sample_gradients(evaluator, at, step_pairs(m), 100 + static_cast<std::uint64_t>(k));
+    ASSERT_TRUE(sample.has_value());
+    const auto response = paired_response(*sample, 0);
+    ASSERT_TRUE(response.has_value());
+    for (Index i = 0; i < m; ++i) {
+      const Vector tilt = at.root.row(i);
+      const double variance = tilt.dot(response->covariance * tilt);
+      log_sd(i, k) = .5 * std::log(variance);
+      se(i, k) = .5 * response_se(*sample, *response, tilt) / variance;
+    }
+  }
+  const Matrix deviation = log_sd.colwise() - log_sd.rowwise().mean();
+  const double spread = deviation.squaredNorm() / (m * (kSeeds - 1));
+  const double stated = se.squaredNorm() / (m * kSeeds);
+  EXPECT_NEAR(spread / stated, 1, .3);
+}
+
+}  // namespace
+}  // namespace magva
