@@ -200,7 +200,9 @@ TEST(PairedResponse, HasTheErrorsThatItStates) {
   const RowMatrix x = test::design(100, m, 3);
   const Regression model = test::regression(test::Kind::logistic, Design::own(x),
                                             test::responses(test::Kind::logistic, x, 4), PriorOptions());
-  const Gaussian q = fit(model, {.rank = m}).posterior.without_correction();
+  FitOptions options;
+  options.rank = m;
+  const Gaussian q = fit(model, options).posterior.without_correction();
   ASSERT_TRUE(q.is_dense());
   const RootedGaussian at{q.mean(), q.factors()};
   Evaluator evaluator(model, 1);
