@@ -26,7 +26,7 @@ constexpr Index kFewestHessianPairs = 16;
 constexpr Index kMostHessianPairs = 256;
 constexpr Index kHessianPairsPerParameter = 2;
 /// Samples of gradients on the way to the best full-rank Gaussian, at most.
-constexpr int kMostStepSamples = 5;
+constexpr int kMostStepSamples = 8;
 /// The largest m: a covariance is a matrix.
 constexpr Index kMostResponseDimension = 2000;
 /// What the covariance's answer takes off the mean's precision, along any direction. If no more than the
@@ -129,11 +129,11 @@ std::optional<SampledCorrection> correct_by_hessians(Evaluator& evaluator, const
 std::optional<PairedResponse> whole_response(Evaluator& evaluator, const FullRankOptimum& best,
                                              std::int64_t gradients, std::uint64_t seed) {
   const LargestTaken largest = largest_taken(best.sample);
-  if (largest.value <= kSmallTaken) return paired_response(best.sample, 0);
+  if (largest.value <= kSmallTaken) return paired_response(best.sample, 1, 0);
   if (gradients < probe_cost(best.sample.dimension())) return std::nullopt;
-  const auto taken = probe_response(evaluator, best.at, best.sample.excess, largest.direction, seed);
+  const auto taken = probe_response(evaluator, best.at, best.sample.shrunk_excess(), largest.direction, seed);
   if (!taken || !(taken->whole > 0) || taken->whole > kMostTaken) return std::nullopt;
-  return paired_response(best.sample, (taken->leading / taken->whole - 1) / taken->leading);
+  return paired_response(best.sample, *taken);
 }
 
 /// A fit of low rank has at least the sds of the best full-rank Gaussian.

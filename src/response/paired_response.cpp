@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/noise.hpp"
@@ -18,12 +19,20 @@ Matrix even_covariance(const GradientSample& sample) {
 }
 
 std::optional<PairedResponse> response_given(const GradientSample& sample, const Matrix& taken,
-                                             Matrix damping) {
+                                             Matrix damping, double scale) {
   const Index m = sample.dimension();
   const Matrix identity = Matrix::Identity(m, m);
-  const Eigen::LLT<Matrix> precision(identity - sample.excess - .5 * (taken + taken.transpose()));
+  const Eigen::LLT<Matrix> precision(identity - sample.shrunk_excess() - .5 * (taken + taken.transpose()));
   if (precision.info() != Eigen::Success) return std::nullopt;
-  return PairedResponse{precision.solve(identity), std::move(damping)};
+  return PairedResponse{precision.solve(identity), std::move(damping), scale};
+}
+
+std::optional<PairedResponse> scaled_response(const GradientSample& sample, double scale, double bend) {
+  const Index m = sample.dimension();
+  const Matrix taken = scale * even_covariance(sample);
+  const Eigen::LLT<Matrix> damped(Matrix::Identity(m, m) + bend * taken);
+  if (damped.info() != Eigen::Success) return std::nullopt;
+  return response_given(sample, damped.solve(taken), damped.solve(Matrix::Identity(m, m)), scale);
 }
 
 }  // namespace
@@ -42,17 +51,24 @@ LargestTaken largest_taken(const GradientSample& sample) {
   return out;
 }
 
-std::optional<PairedResponse> paired_response(const GradientSample& sample, double bend) {
-  const Index m = sample.dimension();
-  const Matrix taken = even_covariance(sample);
-  const Eigen::LLT<Matrix> damped(Matrix::Identity(m, m) + bend * taken);
-  if (damped.info() != Eigen::Success) return std::nullopt;
-  return response_given(sample, damped.solve(taken), damped.solve(Matrix::Identity(m, m)));
+// The inverse of I less a covariance from few draws is too large: as if the covariance were larger by the
+// factor 1 + tr(G (I - G)^-1) / draws (of the resolvent of a sample covariance; Silverstein and Bai 1995).
+std::optional<PairedResponse> paired_response(const GradientSample& sample, double share, double bend) {
+  const auto first = scaled_response(sample, share, bend);
+  if (!first) return std::nullopt;
+  const double gained = first->covariance.trace() - static_cast<double>(sample.dimension());
+  const double larger = 1 + std::max(0., (1 - bend) * gained / static_cast<double>(sample.pairs()));
+  return scaled_response(sample, share / larger, bend);
+}
+
+std::optional<PairedResponse> paired_response(const GradientSample& sample, const TakenPrecision& probe) {
+  return paired_response(sample, probe.leading / (probe.leading + probe.higher),
+                         (probe.leading / probe.whole - 1) / probe.leading);
 }
 
 std::optional<PairedResponse> fixed_response(const GradientSample& sample) {
   const Matrix none = Matrix::Zero(sample.dimension(), sample.dimension());
-  return response_given(sample, none, none);
+  return response_given(sample, none, none, 0);
 }
 
 // An error of the precision changes tilt' covariance tilt by that of x' precision x at x = covariance tilt;
@@ -62,8 +78,10 @@ double response_se(const GradientSample& sample, const PairedResponse& response,
   const Vector damped = response.damping * x;
   const auto pairs = static_cast<double>(sample.pairs());
   const double inflation = std::sqrt(pairs / (pairs - static_cast<double>(sample.dimension())));
-  const Vector linear = (sample.residual.transpose() * x).cwiseProduct(sample.noise.transpose() * x);
-  const Vector forms = sample.share * inflation * linear + (sample.even.transpose() * damped).cwiseAbs2();
+  const Vector all = (sample.residual.transpose() * x).cwiseProduct(sample.noise.transpose() * x);
+  const Vector diagonal = sample.residual.cwiseProduct(sample.noise).transpose() * x.cwiseAbs2();
+  const Vector linear = sample.other_share * (all - diagonal) + sample.diagonal_share * diagonal;
+  const Vector forms = inflation * linear + response.scale * (sample.even.transpose() * damped).cwiseAbs2();
   return std::sqrt((forms.array() - forms.mean()).square().sum() / (pairs - 1) / pairs);
 }
 

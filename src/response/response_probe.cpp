@@ -38,6 +38,11 @@ class PairedHessians {
 
   const Matrix& noise() const { return noise_; }
   bool finite() const { return finite_; }
+  /// Of the gradients, less its mean, along a direction.
+  Vector even_part(const Vector& direction) const {
+    const Vector even = .5 * (above_ + below_).transpose() * direction;
+    return even.array() - even.mean();
+  }
 
   /// One column of w per pair.
   PairProducts times(const Matrix& w) const {
@@ -79,6 +84,13 @@ Matrix symmetric_mean(const Matrix& a, const Matrix& z) {
   return .5 * (product + product.transpose());
 }
 
+/// What z' C z, C = E[D u z'] / 2 symmetric, leaves of the even part along u.
+double unexplained(const Vector& even, const Matrix& cross, const Matrix& z) {
+  const Vector forms = (cross * z).cwiseProduct(z).colwise().sum().transpose();
+  const Vector rest = even.array() - (forms.array() - forms.mean());
+  return rest.squaredNorm() / static_cast<double>(rest.size() - 1);
+}
+
 }  // namespace
 
 std::int64_t probe_cost(Index dimension) { return 2 * probe_pairs(dimension) * (2 + kMostProbeIterations); }
@@ -98,7 +110,8 @@ std::optional<TakenPrecision> probe_response(Evaluator& evaluator, const RootedG
     if (!system.advance(.5 * system.direction() - .25 * symmetric_mean(excess_times, z))) return std::nullopt;
   }
   if (!hessians.finite()) return std::nullopt;
-  return TakenPrecision{2 * cross.squaredNorm(), cross.cwiseProduct(system.solution()).sum()};
+  return TakenPrecision{2 * cross.squaredNorm(), cross.cwiseProduct(system.solution()).sum(),
+                        unexplained(hessians.even_part(direction), cross, z)};
 }
 
 }  // namespace magva

@@ -12,6 +12,7 @@ namespace magva {
 struct TakenPrecision {
   double leading;  ///< to leading order: by third derivatives alone
   double whole;
+  double higher;  ///< variance of the gradients' even part that third derivatives do not explain
 };
 
 /// Gradients that a probe takes at most.

@@ -77,8 +77,13 @@ TEST(GradientSample, HasTheExpectedHessianAndThirdDerivatives) {
   const Matrix squares = (c.transpose() * c).array().square();
   const Matrix taken = .5 * c * rate.asDiagonal() * squares * rate.asDiagonal() * c.transpose();
   const Matrix found = sample->even * sample->even.transpose() / (kPairs - 1);
+  const LargestTaken largest = largest_taken(*sample);
+  const auto probe = probe_response(evaluator, at, excess, largest.direction, 3);
+  ASSERT_TRUE(probe.has_value());
+  EXPECT_NEAR(probe->leading / largest.direction.dot(taken * largest.direction), 1, .05);
   // The fifth derivatives add a little.
-  EXPECT_LT((found - taken).norm(), .1 * taken.norm());
+  const double share = probe->leading / (probe->leading + probe->higher);
+  EXPECT_LT((share * found - taken).norm(), .1 * taken.norm());
 }
 
 TEST(PairedResponse, IsThatOfRefitsUnderTilts) {
@@ -89,9 +94,9 @@ TEST(PairedResponse, IsThatOfRefitsUnderTilts) {
   const auto sample = sample_gradients(evaluator, at, 40'000, 5);
   ASSERT_TRUE(sample.has_value());
   const LargestTaken largest = largest_taken(*sample);
-  const auto taken = probe_response(evaluator, at, sample->excess, largest.direction, 3);
+  const auto taken = probe_response(evaluator, at, sample->shrunk_excess(), largest.direction, 3);
   ASSERT_TRUE(taken.has_value());
-  const auto response = paired_response(*sample, (taken->leading / taken->whole - 1) / taken->leading);
+  const auto response = paired_response(*sample, *taken);
   ASSERT_TRUE(response.has_value());
   const Vector wanted = density.response().diagonal();
   const Vector before = (at.root * at.root.transpose()).diagonal();
@@ -211,7 +216,7 @@ TEST(PairedResponse, HasTheErrorsThatItStates) {
   for (int k = 0; k < kSeeds; ++k) {
     const auto sample = sample_gradients(evaluator, at, step_pairs(m), 100 + static_cast<std::uint64_t>(k));
     ASSERT_TRUE(sample.has_value());
-    const auto response = paired_response(*sample, 0);
+    const auto response = paired_response(*sample, 1, 0);
     ASSERT_TRUE(response.has_value());
     for (Index i = 0; i < m; ++i) {
       const Vector tilt = at.root.row(i);
