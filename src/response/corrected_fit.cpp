@@ -27,6 +27,9 @@ constexpr Index kMostHessianPairs = 256;
 constexpr Index kHessianPairsPerParameter = 2;
 /// Samples of gradients on the way to the best full-rank Gaussian, at most.
 constexpr int kMostStepSamples = 8;
+/// A correction takes as many gradients as the fit has taken, at most, or so many a parameter, if these are
+/// no more than twice as many.
+constexpr std::int64_t kGradientsPerParameter = 40;
 /// The largest m: a covariance is a matrix.
 constexpr Index kMostResponseDimension = 2000;
 /// What the covariance's answer takes off the mean's precision, along any direction. If no more than the
@@ -160,7 +163,8 @@ std::optional<SampledCorrection> significant_correction(Evaluator& evaluator, co
                                                         const FitEnding& ending, std::int64_t gradients,
                                                         std::uint64_t seed) {
   if (ending.stopped != StopReason::kConverged) return std::nullopt;
-  auto found = correct_by_response(evaluator, q, gradients, seed);
+  const std::int64_t most = std::clamp(kGradientsPerParameter * q.dimension(), gradients, 2 * gradients);
+  auto found = correct_by_response(evaluator, q, most, seed);
   if (!found || !(found->change > kSignificant * found->se) || !(found->se < kMostError)) return std::nullopt;
   if (!no_further(evaluator, q, found->corrected, seed)) return std::nullopt;
   return found;

@@ -9,8 +9,10 @@ namespace magva {
 
 namespace {
 
-/// Pairs of draws: as many as parameters, so that third derivatives are integrated exactly, and so many.
-constexpr Index kFewestProbePairs = 64;
+/// Pairs of draws: more than parameters, so that third derivatives are integrated exactly and what the others
+/// add to them is known; and so many.
+constexpr Index kProbePairsPerParameter = 2;
+constexpr Index kFewestProbePairs = 128;
 /// Of a difference of gradients, in posterior sds.
 constexpr double kProbeStep = 1e-3;
 constexpr Index kProbePairsTogether = 128;
@@ -18,7 +20,7 @@ constexpr Index kProbePairsTogether = 128;
 constexpr double kProbeResidual = .03;
 constexpr int kMostProbeIterations = 6;
 
-Index probe_pairs(Index m) { return std::max(m, kFewestProbePairs); }
+Index probe_pairs(Index m) { return std::max(kProbePairsPerParameter * m, kFewestProbePairs); }
 
 /// Half the sum and half the difference of the two Hessians of each pair, times a vector of the pair's own.
 struct PairProducts {
@@ -84,6 +86,15 @@ Matrix symmetric_mean(const Matrix& a, const Matrix& z) {
   return .5 * (product + product.transpose());
 }
 
+/// Expected squared norm of the noise in the symmetric mean of a z', from what a regression on z leaves.
+double squared_noise(const Matrix& a, const Matrix& z) {
+  const auto pairs = static_cast<double>(z.cols());
+  const Matrix rest = a - (a * z.transpose() / pairs) * z;
+  const double all = rest.colwise().squaredNorm().dot(z.colwise().squaredNorm());
+  const double along = rest.cwiseProduct(z).colwise().sum().squaredNorm();
+  return .5 * (all + along) / (pairs * static_cast<double>(z.cols() - z.rows()));
+}
+
 /// What z' C z, C = E[D u z'] / 2 symmetric, leaves of the even part along u.
 double unexplained(const Vector& even, const Matrix& cross, const Matrix& z) {
   const Vector forms = (cross * z).cwiseProduct(z).colwise().sum().transpose();
@@ -101,7 +112,8 @@ std::optional<TakenPrecision> probe_response(Evaluator& evaluator, const RootedG
                                              std::uint64_t seed) {
   const PairedHessians hessians(evaluator, at, seed);
   const Matrix& z = hessians.noise();
-  const Matrix cross = .5 * symmetric_mean(hessians.times(direction.replicate(1, z.cols())).odd, z);
+  const Matrix odd = .5 * hessians.times(direction.replicate(1, z.cols())).odd;
+  const Matrix cross = symmetric_mean(odd, z);
   CovarianceSystem system(cross, kProbeResidual);
   for (int k = 0; !system.solved(); ++k) {
     if (k == kMostProbeIterations || !hessians.finite()) return std::nullopt;
@@ -110,8 +122,13 @@ std::optional<TakenPrecision> probe_response(Evaluator& evaluator, const RootedG
     if (!system.advance(.5 * system.direction() - .25 * symmetric_mean(excess_times, z))) return std::nullopt;
   }
   if (!hessians.finite()) return std::nullopt;
-  return TakenPrecision{2 * cross.squaredNorm(), cross.cwiseProduct(system.solution()).sum(),
-                        unexplained(hessians.even_part(direction), cross, z)};
+  // The noise of `cross` adds to its square, and takes as much off what it explains.
+  const double noise = squared_noise(odd, z);
+  const double square = cross.squaredNorm();
+  const double share = std::max(0., 1 - noise / square);
+  const double rest = unexplained(hessians.even_part(direction), cross, z);
+  return TakenPrecision{2 * share * square, share * cross.cwiseProduct(system.solution()).sum(),
+                        std::max(0., rest - 2 * noise)};
 }
 
 }  // namespace magva

@@ -19,31 +19,33 @@
 namespace magva {
 namespace {
 
-/// -theta' A theta / 2 - sum exp(b_k' theta) / 2, whose expectations under a Gaussian have closed forms.
+/// sum (b_k' theta - exp(b_k' theta)) - theta' A theta / 2, whose expectations under a Gaussian have closed
+/// forms.
 struct ExponentialDensity {
-  Matrix a = Matrix{{2, .5, 0}, {.5, 1, .3}, {0, .3, 1.5}};
-  Matrix b = .5 * test::normals(3, 4, 17);
+  Matrix a = Matrix{{.6, .15, 0}, {.15, .3, .1}, {0, .1, .5}};
+  Matrix b = .7 * test::normals(3, 4, 17);
 
   double operator()(ConstVectorRef theta, VectorRef gradient) const {
-    const Vector rate = (b.transpose() * theta).array().exp() / 2;
-    gradient = -a * theta - b * rate;
-    return -.5 * theta.dot(a * theta) - rate.sum();
+    const Vector eta = b.transpose() * theta;
+    const Vector rate = eta.array().exp();
+    gradient = b * (Vector::Ones(4) - rate) - a * theta;
+    return (eta - rate).sum() - .5 * theta.dot(a * theta);
   }
-  /// E exp(b_k' theta) / 2.
+  /// E exp(b_k' theta).
   Vector rates(const Vector& mean, const Matrix& covariance) const {
     const Vector spread = (b.transpose() * covariance * b).diagonal();
-    return (b.transpose() * mean + .5 * spread).array().exp() / 2;
+    return (b.transpose() * mean + .5 * spread).array().exp();
   }
   Matrix precision(const Vector& rate) const { return a + b * rate.asDiagonal() * b.transpose(); }
 
   /// The best Gaussian under a tilt, by a fixed point.
   RootedGaussian best(const Vector& tilt) const {
     Vector mean = Vector::Zero(3);
-    Matrix covariance = a.inverse();
-    for (int k = 0; k < 200; ++k) {
+    Matrix covariance = precision(Vector::Ones(4)).inverse();
+    for (int k = 0; k < 400; ++k) {
       const Vector rate = rates(mean, covariance);
-      covariance = precision(rate).inverse();
-      mean += covariance * (tilt - a * mean - b * rate);
+      covariance = .5 * (covariance + Matrix(precision(rate).inverse()));
+      mean += .5 * covariance * (tilt - a * mean + b * (Vector::Ones(4) - rate));
     }
     return {mean, covariance.llt().matrixL()};
   }
@@ -62,7 +64,8 @@ TEST(GradientSample, HasTheExpectedHessianAndThirdDerivatives) {
   const ExponentialDensity density;
   const auto model = make_model(3, density);
   Evaluator evaluator(model, 1);
-  const RootedGaussian at{Vector{{.1, -.2, .1}}, Matrix(density.a.inverse().llt().matrixL())};
+  const RootedGaussian at{Vector{{.1, -.2, .1}},
+                          Matrix(density.precision(Vector::Ones(4)).inverse().llt().matrixL())};
   constexpr Index kPairs = 40'000;
   const auto sample = sample_gradients(evaluator, at, kPairs, 5);
   ASSERT_TRUE(sample.has_value());
@@ -114,7 +117,7 @@ TEST(ResponseProbe, IsTheWholeResponseAlongADirection) {
   const auto model = make_model(3, density);
   Evaluator evaluator(model, 1);
   const RootedGaussian at = density.best(Vector::Zero(3));
-  const auto hessians = sample_hessians(evaluator, at, 64, 7);  // as many pairs as a probe has
+  const auto hessians = sample_hessians(evaluator, at, 128, 7);  // as many pairs as a probe has
   ASSERT_TRUE(hessians.has_value());
   const auto response = linear_response(*hessians);
   ASSERT_TRUE(response.has_value());
@@ -122,8 +125,9 @@ TEST(ResponseProbe, IsTheWholeResponseAlongADirection) {
   const Matrix taken = Matrix::Identity(3, 3) - hessians->mean - response->covariance.inverse();
   const auto probe = probe_response(evaluator, at, hessians->mean, u, 7);
   ASSERT_TRUE(probe.has_value());
-  EXPECT_GT(probe->whole, 1.002 * probe->leading);
-  EXPECT_NEAR(probe->whole / u.dot(taken * u), 1, .002);
+  EXPECT_GT(std::abs(probe->whole / probe->leading - 1), .01);
+  // But for the noise of the third derivatives, which a probe takes out.
+  EXPECT_NEAR(probe->whole / u.dot(taken * u), 1, .02);
 }
 
 TEST(PairedResponse, IsExactForGaussiansOfAnyRank) {
