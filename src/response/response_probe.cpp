@@ -19,6 +19,7 @@ constexpr Index kProbePairsTogether = 128;
 /// Of the covariance's answer, relative; the response errs by its square.
 constexpr double kProbeResidual = .03;
 constexpr int kMostProbeIterations = 6;
+constexpr int kUsualProbeIterations = 3;
 
 Index probe_pairs(Index m) { return std::max(kProbePairsPerParameter * m, kFewestProbePairs); }
 
@@ -104,7 +105,7 @@ double unexplained(const Vector& even, const Matrix& cross, const Matrix& z) {
 
 }  // namespace
 
-std::int64_t probe_cost(Index dimension) { return 2 * probe_pairs(dimension) * (2 + kMostProbeIterations); }
+std::int64_t probe_cost(Index dimension) { return 2 * probe_pairs(dimension) * (2 + kUsualProbeIterations); }
 
 // As in sampled_response.hpp: S answers u where S / 2 - E[(D - E D) S z z'] / 4 = E[D u z'] / 2, symmetric.
 std::optional<TakenPrecision> probe_response(Evaluator& evaluator, const RootedGaussian& at,

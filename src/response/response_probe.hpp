@@ -15,7 +15,7 @@ struct TakenPrecision {
   double higher;  ///< variance of the gradients' even part that third derivatives do not explain
 };
 
-/// Gradients that a probe takes at most.
+/// Gradients that a probe usually takes at most.
 std::int64_t probe_cost(Index dimension);
 
 /// `excess`: E D as in HessianSample. Nothing where the ELBO has no maximum along it, or where the log

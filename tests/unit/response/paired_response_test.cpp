@@ -180,30 +180,52 @@ TEST(PairedResponse, WidensALowRankFitOfANonConcaveDensity) {
   EXPECT_LT(low.sd_se, .05);
 }
 
-TEST(PairedResponse, AgreesWithExactExpectationsOfLogisticRegressions) {
-  const RowMatrix x = test::design(500, 150, 3);
-  const Regression model = test::regression(test::Kind::logistic, Design::own(x),
-                                            test::responses(test::Kind::logistic, x, 4), PriorOptions());
+Regression logistic(Index rows, Index columns) {
+  const RowMatrix x = test::design(rows, columns, 3);
+  NormalPriorOptions prior;
+  prior.variance = 1;
+  return test::regression(test::Kind::logistic, Design::own(x), test::responses(test::Kind::logistic, x, 4),
+                          prior);
+}
+
+Vector log_ratio(const Vector& a, const Vector& b) { return a.cwiseQuotient(b).array().log(); }
+
+TEST(PairedResponse, AgreesWithExactExpectationsOfAFullRankGaussian) {
+  const Regression model = logistic(600, 240);
+  const Gaussian q = fit(model).posterior;
+  ASSERT_TRUE(q.has_correction() && q.is_dense());
+  const Vector exact = q.corrected().sd();
+  Evaluator evaluator(model, 1);
+  const auto found = correct_by_response(evaluator, q.without_correction(), 50 * 240, 1);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_LT(log_ratio(q.sd(), exact).minCoeff(), -.03);
+  EXPECT_LT(log_ratio(found->corrected.sd(), exact).cwiseAbs().maxCoeff(), .02);
+  EXPECT_LE(evaluator.evaluations(), 50 * 240);
+}
+
+// The fit's own sds are half of what is right; those found are within 3 %, and means within .1 sds.
+TEST(PairedResponse, AgreesWithExactExpectationsOfALowRankFitByDraws) {
+  const Regression model = logistic(500, 150);
   const FitResult by_expectations = fit(model);
   ASSERT_TRUE(by_expectations.posterior.has_correction());
   const Gaussian& exact = by_expectations.posterior.corrected();
-  for (const Index rank : {Index{4}, Index{150}}) {
-    FitOptions options;
-    options.expectations = Expectations::kDraws;
-    options.rank = rank;
-    const FitResult found = fit(model, options);
-    ASSERT_TRUE(found.posterior.has_correction()) << rank;
-    const Gaussian& corrected = found.posterior.corrected();
-    const Vector before = found.posterior.sd().cwiseQuotient(exact.sd()).array().log();
-    const Vector error = corrected.sd().cwiseQuotient(exact.sd()).array().log();
-    const Vector shift = (corrected.mean() - exact.mean()).cwiseQuotient(exact.sd());
-    EXPECT_GT(before.cwiseAbs().maxCoeff(), .03);
-    EXPECT_LT(error.cwiseAbs().maxCoeff(), .02) << rank;
-    EXPECT_LT(shift.cwiseAbs().maxCoeff(), .1) << rank;
-  }
+  FitOptions options;
+  options.expectations = Expectations::kDraws;
+  options.rank = 4;
+  const FitResult found = fit(model, options);
+  ASSERT_TRUE(found.posterior.has_correction());
+  const Gaussian& corrected = found.posterior.corrected();
+  const Vector shift = (corrected.mean() - exact.mean()).cwiseQuotient(exact.sd());
+  EXPECT_LT(log_ratio(found.posterior.sd(), exact.sd()).minCoeff(), -.15);
+  EXPECT_LT(log_ratio(corrected.sd(), exact.sd()).cwiseAbs().maxCoeff(), .03);
+  EXPECT_LT(shift.cwiseAbs().maxCoeff(), .1);
+  EXPECT_TRUE(found.trusted);
+  EXPECT_GT(found.sd_se, 0);
+  EXPECT_LT(found.sd_se, .05);
 }
 
-// Of 40 seeds; the mean of 40 squares has a standard error of .22, and sds of few pairs are skewed.
+// Of 40 seeds. The second moments of the noise being exact, fourth moments vary less than those of
+// independent draws, by which errors are stated: these are upper bounds, up to twice as large.
 TEST(PairedResponse, HasTheErrorsThatItStates) {
   const Index m = 24;
   const RowMatrix x = test::design(100, m, 3);
@@ -232,7 +254,8 @@ TEST(PairedResponse, HasTheErrorsThatItStates) {
   const Matrix deviation = log_sd.colwise() - log_sd.rowwise().mean();
   const double spread = deviation.squaredNorm() / (m * (kSeeds - 1));
   const double stated = se.squaredNorm() / (m * kSeeds);
-  EXPECT_NEAR(spread / stated, 1, .3);
+  EXPECT_LT(spread / stated, 1.2);
+  EXPECT_GT(spread / stated, .25);
 }
 
 }  // namespace
