@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "assess/doubts.hpp"
+#include "assess/far_sample.hpp"
 #include "assess/marginals.hpp"
 #include "assess/near_marginals.hpp"
 #include "assess/reweighted.hpp"
@@ -37,6 +38,7 @@ MarginalReport marginal_errors(Evaluator& evaluator, const Gaussian& q, const Sm
   const auto check = [&](const Gaussian& at, const std::vector<bool>& without) {
     MarginalReport report = check_marginals(evaluator, at, seed, without);
     if (spread > kCloseSpread) check_other_marginals(evaluator, at, seed, without, report);
+    if (!options.log_concave && !report.all_known) check_far_out(evaluator, at, seed, report);
     return report;
   };
   std::vector<bool> near;
