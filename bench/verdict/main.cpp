@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -108,6 +109,7 @@ void try_one(const bench::KnownPosterior& truth) {
   out["warnings"] = nlohmann::json::array();
   for (const Warning& warning : result.warnings) out["warnings"].push_back(warning.message);
   fmt::print("{}\n", out.dump());
+  std::fflush(stdout);  // what is done counts, even if the rest takes too long
 }
 
 }  // namespace

@@ -18,16 +18,15 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from counts import Counts, Outcome, add_densities
+
 POINTS = {1: 2001, 2: 201, 3: 61}  # of the quadrature, for each dimension
 REACH = 60.0  # sds of the fitted Gaussian that it covers on each side
-MISLEADING = 0.25
-RIGHT = 0.1
 
 
 @dataclass
@@ -106,13 +105,6 @@ def hessian(problem: Problem, theta: np.ndarray) -> np.ndarray:
     return (problem.x.T * w) @ problem.x + np.eye(len(theta)) / problem.variance
 
 
-@dataclass
-class Outcome:
-    verdict: str  # 'trusted', 'usable' or 'not to be trusted'
-    error: float  # the larger of the worst mean's, in sds, and the worst sd's, as a share
-    warnings: list[str]
-
-
 def judge(program: str, problem: Problem, folder: Path) -> Outcome | None:
     data = folder / "data.csv"
     problem.write(data)
@@ -129,36 +121,6 @@ def judge(program: str, problem: Problem, folder: Path) -> Outcome | None:
     error = max(np.max(np.abs(mean - true_mean) / true_sd), np.max(np.abs(sd / true_sd - 1)))
     verdict = "not to be trusted" if run.returncode == 3 else "usable" if record["warnings"] else "trusted"
     return Outcome(verdict, float(error), [str(warning) for warning in record["warnings"]])
-
-
-class Counts:
-    """Verdicts by what is true, over all problems and for each case."""
-
-    def __init__(self, listing: bool) -> None:
-        self.count: Counter[tuple[str, str]] = Counter()
-        self.wrong: Counter[str] = Counter()
-        self.listing = listing
-
-    def add(self, case: str, detail: str, outcome: Outcome) -> None:
-        truth = "right" if outcome.error <= RIGHT else "misleading" if outcome.error > MISLEADING else "between"
-        self.count[truth, outcome.verdict] += 1
-        if truth == "between" or (truth == "misleading") != (outcome.verdict == "trusted"):
-            return
-        self.wrong[f"{case}: {truth} and {outcome.verdict}"] += 1
-        if self.listing:
-            print(f"{case}, {detail}: error {outcome.error:.2f}, {outcome.verdict}")
-            print("".join(f"    {warning}\n" for warning in outcome.warnings), end="")
-
-    def show(self) -> None:
-        count = self.count
-        total = sum(count.values())
-        print(f"{'':12}{'trusted':>10}{'usable':>10}{'not to be trusted':>20}")
-        for truth in ("right", "between", "misleading"):
-            print(f"{truth:12}{count[truth, 'trusted']:>10}{count[truth, 'usable']:>10}{count[truth, 'not to be trusted']:>20}")
-        for what, number in sorted(self.wrong.items()):
-            print(f"{what}: {number}")
-        doubted = count["right", "usable"] + count["right", "not to be trusted"]
-        print(f"misleading and trusted: {count['misleading', 'trusted']} of {total}; doubted needlessly: {doubted} of {total}")
 
 
 def try_regressions(program: str, problems: int, seed: int, counts: Counts) -> None:
@@ -178,9 +140,7 @@ def try_regressions(program: str, problems: int, seed: int, counts: Counts) -> N
 
 def try_densities(program: str, problems: int, seed: int, counts: Counts) -> None:
     run = subprocess.run([program, str(problems), str(seed)], capture_output=True, text=True, check=True)
-    for line in run.stdout.splitlines():
-        fit = json.loads(line)
-        counts.add(fit["case"], fit["detail"], Outcome(fit["verdict"], fit["error"], fit["warnings"]))
+    add_densities(run.stdout.splitlines(), counts)
 
 
 def main() -> int:

@@ -21,6 +21,8 @@ constexpr Index kMostDimensions = 32;
 constexpr Index kDirections = 8;
 constexpr double kDistance = 8;
 constexpr double kDistanceDimensions = 3;
+/// Reflections of the mode that are searched from, too.
+constexpr std::size_t kReflections = 6;
 constexpr int kSearchIterations = 60;
 /// A mode is another one if it is so many sds from q's mean, and so many from the mode that belongs to q.
 constexpr double kFromMean = 2.5;
@@ -62,6 +64,35 @@ std::vector<Vector> far_points(const Gaussian& q, std::uint64_t seed) {
   return out;
 }
 
+/// The mode with two coordinates exchanged, with one of the other sign, with all of the other sign: where the
+/// labels of components, or the signs of factors, are arbitrary, another mode is there.
+Matrix reflections(const Vector& mode) {
+  const Index m = mode.size();
+  Matrix out = mode.replicate(1, m * (m - 1) / 2 + m + 1);
+  Index column = 0;
+  for (Index i = 0; i < m; ++i)
+    for (Index j = 0; j < i; ++j) {
+      std::swap(out(i, column), out(j, column));
+      ++column;
+    }
+  for (Index i = 0; i < m; ++i) out(i, column++) *= -1;
+  out.col(column) *= -1;
+  return out;
+}
+
+/// Of the reflections far from the mode, those where the log density is highest.
+std::vector<Vector> reflected_points(Evaluator& evaluator, const Gaussian& q, const Vector& mode) {
+  const Matrix all = reflections(mode);
+  const Vector values = evaluator.evaluate_values(all);
+  std::vector<Index> order;
+  for (Index k = 0; k < all.cols(); ++k)
+    if (std::isfinite(values(k)) && sds_apart(q, all.col(k), mode) > kFromMode) order.push_back(k);
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return values(a) > values(b); });
+  std::vector<Vector> out;
+  for (std::size_t k = 0; k < std::min(kReflections, order.size()); ++k) out.push_back(all.col(order[k]));
+  return out;
+}
+
 }  // namespace
 
 std::optional<OtherMode> find_other_mode(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed) {
@@ -71,9 +102,11 @@ std::optional<OtherMode> find_other_mode(Evaluator& evaluator, const Gaussian& q
   if (!own.converged) return std::nullopt;
   const auto own_mass = log_mass(evaluator, own.end);
   if (!own_mass) return std::nullopt;
+  std::vector<Vector> starts = reflected_points(evaluator, q, own.end.theta);
+  for (Vector& point : far_points(q, seed)) starts.push_back(std::move(point));
   std::optional<OtherMode> best;
   Vector unused(q.dimension());
-  for (const Vector& start : far_points(q, seed)) {
+  for (const Vector& start : starts) {
     if (!std::isfinite(evaluator.evaluate(start, unused))) continue;
     const ModeSearch found = search_mode(evaluator, start, kSearchIterations, curvature);
     if (!found.converged || sds_apart(q, found.end.theta, q.mean()) < kFromMean ||

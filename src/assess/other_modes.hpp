@@ -1,5 +1,6 @@
 #pragma once
-// Modes that a fit has not seen: searches from random directions, far out, that end elsewhere.
+// Modes that a fit has not seen: searches that end elsewhere, from random directions, far out, and from
+// reflections of its own mode.
 #include <cstdint>
 #include <optional>
 

@@ -74,7 +74,12 @@ LooResult psis_loo(ConstMatrixRef log_likelihood, ConstVectorRef log_weights) {
 
 std::string LooResult::describe() const {
   std::string text = fmt::format("elpd_loo {:.1f} (se {:.1f}), p_loo {:.1f}", elpd, elpd_se, p_loo);
-  if (high_k > 0)
+  if (high_k == rows && rows > 1)
+    text += fmt::format(
+        "; whatever row is left out, importance weights of the draws have a Pareto k above {:.2f}: the "
+        "approximation's, not the rows', so that elpd is rough",
+        threshold);
+  else if (high_k > 0)
     text += fmt::format("; {} of {} rows have Pareto k above {:.2f}, so that elpd is too optimistic", high_k,
                         rows, threshold);
   return text;

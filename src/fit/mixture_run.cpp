@@ -12,6 +12,7 @@
 #include "fit/shape_verdict.hpp"
 #include "mixture/fit_mixture.hpp"
 #include "mixture/hyper_parameters.hpp"
+#include "search/rank_choice.hpp"
 
 namespace magva {
 
@@ -98,6 +99,7 @@ class MixtureRun {
   }
 
   /// A rank that was asked for is asked for with what it cannot show, and a limit with what it leaves undone.
+  /// Linear response of many parameters is to leading order, and may be rougher than a mixture.
   bool worth_trying() const {
     const Index m = fitted_.dimension();
     const bool free = options_.shape == ShapeChoice::kAutomatic && options_.rank.value_or(m) >= m &&
@@ -109,7 +111,7 @@ class MixtureRun {
                        [](const Warning& warning) {
                          return about_shape(warning.kind) || warning.kind == WarningKind::kNotConverged;
                        }) &&
-           (!result_.warnings.empty() || !fitted_.has_correction());
+           (!result_.warnings.empty() || !fitted_.has_correction() || m > kFullRankDimension);
   }
 
   /// Nothing where the posterior is not near the mixture.

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/elbo.hpp"
-#include "core/noise.hpp"
+#include "response/full_rank_steps.hpp"
+#include "response/paired_response.hpp"
+#include "response/response_probe.hpp"
 #include "response/sampled_response.hpp"
 
 namespace magva {
@@ -22,10 +25,18 @@ constexpr double kMostResponseWork = 6e9;
 constexpr Index kFewestHessianPairs = 16;
 constexpr Index kMostHessianPairs = 256;
 constexpr Index kHessianPairsPerParameter = 2;
-/// Where a fit of low rank goes on to full rank: steps, and pairs for the mean in each. What they leave of
-/// the curvature's difference from Sigma^-1, with half as many pairs as parameters, the response takes in.
-constexpr int kFullRankSteps = 3;
-constexpr Index kMeanPairs = 512;
+/// Samples of gradients on the way to the best full-rank Gaussian, at most.
+constexpr int kMostStepSamples = 8;
+/// A correction takes as many gradients as the fit has taken, at most, or so many a parameter, if these are
+/// no more than twice as many.
+constexpr std::int64_t kGradientsPerParameter = 50;
+/// The largest m: a covariance is a matrix.
+constexpr Index kMostResponseDimension = 2000;
+/// What the covariance's answer takes off the mean's precision, along any direction. If no more than the
+/// first, its leading order has it to .003 or so of an sd; beyond the second an sd is twice the Gaussian's,
+/// and all of this is too rough.
+constexpr double kSmallTaken = .15;
+constexpr double kMostTaken = .75;
 /// A response is that of the best Gaussian, and not of another one, if none is further off than this.
 constexpr double kMostExcess = .5;
 /// Sds whose standard errors are looked at: those that change most.
@@ -37,73 +48,35 @@ constexpr double kMostError = .05;
 constexpr Index kComparisonDraws = 500;
 constexpr double kFewestTelling = 50;
 
-std::uint64_t step_seed(std::uint64_t seed, int step) {
-  return seed + (static_cast<std::uint64_t>(step) << 40U);
-}
+/// Apart from those of the steps before it.
+std::uint64_t response_seed(std::uint64_t seed) { return seed + (std::uint64_t{kMostStepSamples} << 40U); }
 
 double largest_eigenvalue(const Matrix& symmetric) {
   return symmetric.selfadjointView<Eigen::Lower>().eigenvalues().cwiseAbs().maxCoeff();
 }
 
-/// The root of root (I - excess)^-1 root'; nothing where that is no covariance.
-std::optional<Matrix> root_given(const Matrix& root, const Matrix& excess) {
-  const Index m = root.rows();
-  const Eigen::LLT<Matrix> precision(Matrix::Identity(m, m) - excess);
-  if (precision.info() != Eigen::Success) return std::nullopt;
-  const Matrix half = root * precision.matrixU().solve(Matrix::Identity(m, m));
-  const Eigen::LLT<Matrix> covariance(half * half.transpose());
-  if (covariance.info() != Eigen::Success) return std::nullopt;
-  return Matrix(covariance.matrixL());
-}
-
-/// Mean of the log density's gradients at pairs of draws, times the covariance: a Newton step.
-Vector newton_step(Evaluator& evaluator, const RootedGaussian& at, std::uint64_t seed) {
-  const Index m = at.mean.size();
-  Matrix noise(m, kMeanPairs);
-  Noise(seed, NoiseStream::kRandomPoint).fill(0, 0, noise);
-  Matrix theta(m, 2 * kMeanPairs);
-  theta.leftCols(kMeanPairs) = at.root * noise;
-  theta.rightCols(kMeanPairs) = -theta.leftCols(kMeanPairs);
-  theta.colwise() += at.mean;
-  Vector log_density(theta.cols());
-  Matrix gradient(m, theta.cols());
-  evaluator.evaluate(theta, log_density, gradient);
-  return at.root * (at.root.transpose() * gradient.rowwise().mean());
-}
-
-Index step_pairs(Index m) { return std::max(kFewestHessianPairs, m / 2); }
-
-std::int64_t full_rank_cost(Index m) {
-  return kFullRankSteps * (sample_cost(m, step_pairs(m)) + 2 * kMeanPairs);
-}
-
-/// From the mean of a Gaussian of low rank, by Newton steps.
-std::optional<RootedGaussian> go_on_to_full_rank(Evaluator& evaluator, const Gaussian& q,
-                                                 std::uint64_t seed) {
+RootedGaussian rooted(const Gaussian& q) {
+  if (q.is_dense()) return {q.mean(), q.factors()};
   const Index m = q.dimension();
-  Matrix covariance(m, m);
-  for (Index i = 0; i < m; ++i) covariance.col(i) = q.covariance_row(i);
-  RootedGaussian at{q.mean(), Matrix(covariance.llt().matrixL())};
-  for (int step = 0; step < kFullRankSteps; ++step) {
-    const auto sample = sample_hessians(evaluator, at, step_pairs(m), step_seed(seed, step));
-    if (!sample) return std::nullopt;
-    auto root = root_given(at.root, sample->mean);
-    if (!root) return std::nullopt;
-    at.root = std::move(*root);
-    at.mean += newton_step(evaluator, at, step_seed(seed, step));
-  }
-  return at;
+  const Matrix covariance = q.times(Matrix::Identity(m, m));
+  return {q.mean(), Matrix(covariance.llt().matrixL())};
 }
 
+std::int64_t step_cost(Index m) { return 2 * step_pairs(m); }
+
+/// Of a fit of low rank by Newton steps.
 std::optional<RootedGaussian> best_full_rank(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed) {
-  if (q.is_dense()) return RootedGaussian{q.mean(), q.factors()};
-  return go_on_to_full_rank(evaluator, q, seed);
+  if (q.is_dense()) return rooted(q);
+  auto found = go_on_to_full_rank(evaluator, rooted(q), kMostStepSamples, seed);
+  if (!found) return std::nullopt;
+  found->at.mean += found->at.root * found->sample.gradient;
+  return std::move(found->at);
 }
 
 /// 0 where so many gradients are too few, or where the response would take too long.
 Index affordable_pairs(const Gaussian& q, std::int64_t gradients) {
   const Index m = q.dimension();
-  const std::int64_t left = gradients - (q.is_dense() ? 0 : full_rank_cost(m));
+  const std::int64_t left = gradients - (q.is_dense() ? 0 : kMostStepSamples * step_cost(m));
   const Index pairs =
       std::min<Index>(left / sample_cost(m, 1), std::max(kMostHessianPairs, kHessianPairsPerParameter * m));
   const Index fewest = std::max(kFewestHessianPairs, m);
@@ -113,8 +86,8 @@ Index affordable_pairs(const Gaussian& q, std::int64_t gradients) {
 }
 
 /// Of the logarithms of the sds that change most, the largest.
-double largest_se(const HessianSample& sample, const SampledResponse& response, const Matrix& root,
-                  const Vector& change) {
+template <class Sample, class Response>
+double largest_se(const Sample& sample, const Response& response, const Matrix& root, const Vector& change) {
   std::vector<Index> order(static_cast<std::size_t>(change.size()));
   std::iota(order.begin(), order.end(), Index{0});
   std::stable_sort(order.begin(), order.end(),
@@ -129,11 +102,69 @@ double largest_se(const HessianSample& sample, const SampledResponse& response, 
   return largest;
 }
 
+/// A Gaussian with the response's covariance, and what it changes.
+template <class Sample, class Response>
+std::optional<SampledCorrection> correction(const Gaussian& q, const Vector& mean, const Matrix& root,
+                                            const Sample& sample, const Response& response) {
+  const Matrix covariance = root * response.covariance * root.transpose();
+  const Eigen::LLT<Matrix> factor(.5 * (covariance + covariance.transpose()));
+  if (factor.info() != Eigen::Success) return std::nullopt;
+  const Vector log_sd = .5 * covariance.diagonal().array().log();
+  const Vector change = log_sd.array() - q.sd().array().log();
+  const Vector of_best = log_sd.array() - root.rowwise().norm().array().log();
+  return SampledCorrection{Gaussian::dense(mean, factor.matrixL()), change.cwiseAbs().maxCoeff(),
+                           largest_se(sample, response, root, change), of_best.cwiseAbs().maxCoeff()};
+}
+
+std::optional<SampledCorrection> correct_by_hessians(Evaluator& evaluator, const Gaussian& q, Index pairs,
+                                                     std::uint64_t seed) {
+  const auto best = best_full_rank(evaluator, q, seed);
+  if (!best) return std::nullopt;
+  const auto sample = sample_hessians(evaluator, *best, pairs, response_seed(seed));
+  if (!sample || largest_eigenvalue(sample->mean) > kMostExcess) return std::nullopt;
+  const auto response = linear_response(*sample);
+  if (!response) return std::nullopt;
+  return correction(q, best->mean, best->root, *sample, *response);
+}
+
+/// With so many gradients for the whole response along one direction. Nothing where these are too few, or
+/// where the response is too large.
+std::optional<PairedResponse> whole_response(Evaluator& evaluator, const FullRankOptimum& best,
+                                             std::int64_t gradients, std::uint64_t seed) {
+  const LargestTaken largest = largest_taken(best.sample);
+  if (largest.value <= kSmallTaken) return paired_response(best.sample, 1, 0);
+  if (gradients < probe_cost(best.sample.dimension())) return std::nullopt;
+  const auto taken = probe_response(evaluator, best.at, best.sample.shrunk_excess(), largest.direction, seed);
+  if (!taken || !(taken->whole > 0) || taken->whole > kMostTaken) return std::nullopt;
+  return paired_response(best.sample, *taken);
+}
+
+/// A fit of low rank has at least the sds of the best full-rank Gaussian.
+std::optional<SampledCorrection> correct_by_gradients(Evaluator& evaluator, const Gaussian& q,
+                                                      std::int64_t gradients, std::uint64_t seed) {
+  const std::int64_t before = evaluator.evaluations();
+  const auto samples =
+      static_cast<int>(std::min<std::int64_t>(kMostStepSamples, gradients / step_cost(q.dimension())));
+  const auto best = go_on_to_full_rank(evaluator, rooted(q), samples, seed);
+  if (!best) return std::nullopt;
+  const std::int64_t left = gradients - (evaluator.evaluations() - before);
+  auto response = whole_response(evaluator, *best, left, response_seed(seed));
+  const bool whole = response.has_value();
+  if (!whole && !q.is_dense()) response = fixed_response(best->sample);
+  if (!response) return std::nullopt;
+  Vector mean = best->at.mean;
+  if (!q.is_dense()) mean += best->at.root * (response->covariance * best->sample.gradient);
+  auto out = correction(q, mean, best->at.root, best->sample, *response);
+  if (out && !whole) out->response = std::numeric_limits<double>::quiet_NaN();
+  return out;
+}
+
 std::optional<SampledCorrection> significant_correction(Evaluator& evaluator, const Gaussian& q,
                                                         const FitEnding& ending, std::int64_t gradients,
                                                         std::uint64_t seed) {
   if (ending.stopped != StopReason::kConverged) return std::nullopt;
-  auto found = correct_by_response(evaluator, q, gradients, seed);
+  const std::int64_t most = std::clamp(kGradientsPerParameter * q.dimension(), gradients, 2 * gradients);
+  auto found = correct_by_response(evaluator, q, most, seed);
   if (!found || !(found->change > kSignificant * found->se) || !(found->se < kMostError)) return std::nullopt;
   if (!no_further(evaluator, q, found->corrected, seed)) return std::nullopt;
   return found;
@@ -143,20 +174,10 @@ std::optional<SampledCorrection> significant_correction(Evaluator& evaluator, co
 
 std::optional<SampledCorrection> correct_by_response(Evaluator& evaluator, const Gaussian& q,
                                                      std::int64_t gradients, std::uint64_t seed) {
-  const Index pairs = affordable_pairs(q, gradients);
-  if (pairs == 0) return std::nullopt;
-  const auto best = best_full_rank(evaluator, q, seed);
-  if (!best) return std::nullopt;
-  const auto sample = sample_hessians(evaluator, *best, pairs, step_seed(seed, kFullRankSteps));
-  if (!sample || largest_eigenvalue(sample->mean) > kMostExcess) return std::nullopt;
-  const auto response = linear_response(*sample);
-  if (!response) return std::nullopt;
-  const Matrix covariance = best->root * response->covariance * best->root.transpose();
-  const Eigen::LLT<Matrix> factor(.5 * (covariance + covariance.transpose()));
-  if (factor.info() != Eigen::Success) return std::nullopt;
-  const Vector change = .5 * covariance.diagonal().array().log() - q.sd().array().log();
-  return SampledCorrection{Gaussian::dense(best->mean, factor.matrixL()), change.cwiseAbs().maxCoeff(),
-                           largest_se(*sample, *response, best->root, change)};
+  if (q.is_sparse() || q.dimension() > kMostResponseDimension) return std::nullopt;
+  if (const Index pairs = affordable_pairs(q, gradients))
+    return correct_by_hessians(evaluator, q, pairs, seed);
+  return correct_by_gradients(evaluator, q, gradients, seed);
 }
 
 // KL(p || q) - KL(p || corrected) = E_p[log corrected - log q], with draws of both as one proposal.
@@ -190,6 +211,7 @@ AssessedGaussian assess_with_response(Evaluator& evaluator, const Gaussian& q, c
       fitted = estimate_elbo(evaluator, q, options.draws, options.seed + 1);
       posterior = q.with_correction(found->corrected);
       sd_se = found->se;
+      options.response = found->response;
     }
   } catch (const Stopped&) {  // assess() says what that means
   }

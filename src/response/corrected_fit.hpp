@@ -10,12 +10,14 @@ namespace magva {
 /// What linear response makes of a Gaussian that was fitted with draws.
 struct SampledCorrection {
   Gaussian corrected;
-  double change;  ///< largest |log| of an sd's ratio to the fitted one's
-  double se;      ///< of that logarithm
+  double change;    ///< largest |log| of an sd's ratio to the fitted one's
+  double se;        ///< of that logarithm
+  double response;  ///< largest |log| of an sd's ratio to the best full-rank Gaussian's; NaN: not known
 };
 
 /// The correction of the best full-rank Gaussian, which a fit of low rank reaches by Newton steps from its
-/// mean, with at most `gradients` more evaluations. Nothing where that is too few, or where there is none.
+/// mean, with at most `gradients` more evaluations: by Hessians at pairs of draws where these suffice, else
+/// by gradients alone. Nothing where they do not suffice either, or where there is none.
 std::optional<SampledCorrection> correct_by_response(Evaluator& evaluator, const Gaussian& q,
                                                      std::int64_t gradients, std::uint64_t seed);
 

@@ -1,10 +1,8 @@
 #include "response/hessian_sample.hpp"
 
-#include <Eigen/SVD>
-
 #include <algorithm>
 
-#include "core/noise.hpp"
+#include "response/balanced_noise.hpp"
 
 namespace magva {
 
@@ -15,14 +13,6 @@ namespace {
 constexpr double kStep = 1e-3;
 /// Columns that are evaluated together, about.
 constexpr Index kColumnsAtOnce = 256;
-
-Matrix pair_noise(Index m, Index pairs, std::uint64_t seed) {
-  Matrix z(m, pairs);
-  Noise(seed, NoiseStream::kEvaluation).fill(0, 0, z);
-  if (pairs < m) return z;
-  const Eigen::BDCSVD<Matrix> svd(z, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  return std::sqrt(static_cast<double>(pairs)) * svd.matrixU() * svd.matrixV().transpose();
-}
 
 /// For each of these pairs and each of its two signs: the draw itself, then steps along every coordinate.
 Matrix stencil(const RootedGaussian& at, ConstMatrixRef noise) {
@@ -53,7 +43,7 @@ std::int64_t sample_cost(Index dimension, Index pairs) { return 2 * (dimension +
 std::optional<HessianSample> sample_hessians(Evaluator& evaluator, const RootedGaussian& at, Index pairs,
                                              std::uint64_t seed) {
   const Index m = at.mean.size();
-  HessianSample out{pair_noise(m, pairs, seed), {}, {}, Matrix::Zero(m, m), Vector::Zero(m)};
+  HessianSample out{balanced_noise(m, pairs, seed), {}, {}, Matrix::Zero(m, m), Vector::Zero(m)};
   const Index pairs_at_once = std::max<Index>(1, kColumnsAtOnce / (2 * (m + 1)));
   for (Index first = 0; first < pairs; first += pairs_at_once) {
     const Index count = std::min(pairs_at_once, pairs - first);

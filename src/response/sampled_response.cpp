@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "response/covariance_system.hpp"
+
 namespace magva {
 
 namespace {
@@ -58,32 +60,6 @@ Matrices covariance_products(const HessianSample& sample, const Matrices& moves)
 
 double frobenius_product(const Matrix& a, const Matrix& b) { return a.cwiseProduct(b).sum(); }
 
-/// One system of conjugate gradients.
-struct CovarianceSystem {
-  Matrix solution, residual, direction;
-  double square, enough;
-
-  explicit CovarianceSystem(const Matrix& right_side)
-      : solution(Matrix::Zero(right_side.rows(), right_side.cols())),
-        residual(right_side),
-        direction(right_side),
-        square(right_side.squaredNorm()),
-        enough(kMoveResidual * kMoveResidual * square) {}
-  bool solved() const { return square <= enough; }
-  /// False where the matrix is not positive definite.
-  bool advance(const Matrix& image) {
-    const double curvature = frobenius_product(direction, image);
-    if (!(curvature > 0)) return false;
-    const double step = square / curvature;
-    solution += step * direction;
-    residual -= step * image;
-    const double now = residual.squaredNorm();
-    direction = residual + now / square * direction;
-    square = now;
-    return true;
-  }
-};
-
 bool solve_together(const HessianSample& sample, std::vector<CovarianceSystem>& systems) {
   for (int k = 0; k < kMostIterations; ++k) {
     std::vector<CovarianceSystem*> open;
@@ -91,7 +67,7 @@ bool solve_together(const HessianSample& sample, std::vector<CovarianceSystem>& 
     for (CovarianceSystem& system : systems)
       if (!system.solved()) {
         open.push_back(&system);
-        directions.push_back(system.direction);
+        directions.push_back(system.direction());
       }
     if (open.empty()) return true;
     const Matrices images = covariance_products(sample, directions);
@@ -106,9 +82,9 @@ std::optional<Matrices> covariance_moves(const HessianSample& sample, const Matr
   for (std::size_t first = 0; first < cross.size(); first += kSystemsAtOnce) {
     std::vector<CovarianceSystem> systems;
     for (std::size_t i = first; i < std::min(first + kSystemsAtOnce, cross.size()); ++i)
-      systems.emplace_back(cross[i]);
+      systems.emplace_back(cross[i], kMoveResidual);
     if (!solve_together(sample, systems)) return std::nullopt;
-    for (CovarianceSystem& system : systems) out.push_back(std::move(system.solution));
+    for (const CovarianceSystem& system : systems) out.push_back(system.solution());
   }
   return out;
 }

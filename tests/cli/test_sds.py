@@ -121,6 +121,26 @@ class Sds(Case):
         shown = self.succeeds("summary", "fit", "--level", ".5").stdout
         self.assertIn("estimates of 799", shown)
 
+    def test_fits_with_draws_of_many_parameters(self):
+        """An ordered response is fitted with draws; its low rank goes on to full rank, and every sd has a standard error."""
+        generator = random.Random(6)
+        x = [[generator.gauss(0, 1) for _ in range(134)] for _ in range(300)]
+        y = [1 + (e > -1) + (e > 1) for e in (.8 * row[0] - .6 * row[1] + generator.gauss(0, 1.7) for row in x)]
+        lines = [",".join([f"x{j}" for j in range(134)] + ["y"])]
+        lines += [",".join([*map(repr, row), str(value)]) for row, value in zip(x, y)]
+        self.write("ordered.csv", "\n".join(lines) + "\n")
+        self.succeeds("fit", "ordered.csv", "--response", "y", "--family", "ordered", "--prior-variance", 1, "--rank", 2, "--starts", 1,
+                      "--out", "fit", codes=(0, 3))
+        record = self.record()
+        self.assertEqual(record["details"]["expectations"], "draws")
+        self.assertEqual(record["details"]["sd"], "linear response")
+        self.assertGreater(record["details"]["sd_se"], 0)
+        self.assertLess(record["details"]["sd_se"], .05)
+        ratios = sorted(p["sd"] / p["sd_gaussian"] for p in record["parameters"] if p["name"].startswith("x"))
+        self.assertGreater(ratios[0], 1.05)
+        self.assertLess(ratios[-1], 2)
+        self.assertIn("by linear response (standard error", self.succeeds("summary", "fit").stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

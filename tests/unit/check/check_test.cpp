@@ -67,6 +67,20 @@ TEST(PsisLoo, WeightsCorrectDrawsOfAnotherGaussian) {
   EXPECT_LT((loo.elpd_rows - model.exact_elpd()).cwiseAbs().maxCoeff(), .02);
 }
 
+// Draws that are far too narrow: no row is to blame for what their weights are.
+TEST(PsisLoo, WeightsThatAreTooLargeAreNotBlamedOnRows) {
+  const NormalMean model(40);
+  const double sd = .4 / std::sqrt(40.0);
+  const Vector mu = (model.y.mean() + .2) + sd * standard_normals(4000, 5).array();
+  const Vector log_weights = mu.unaryExpr([&](double one) {
+    return NormalMean::log_normal(one, model.y.mean(), 1. / 40) -
+           NormalMean::log_normal(one, model.y.mean() + .2, sd * sd);
+  });
+  const LooResult loo = psis_loo(model.log_likelihood(mu), log_weights);
+  EXPECT_EQ(loo.high_k, 40);
+  EXPECT_NE(loo.describe().find("whatever row is left out"), std::string::npos) << loo.describe();
+}
+
 TEST(PsisLoo, DifferencesArePaired) {
   const Vector a = standard_normals(30, 6);
   const Vector b = a.array() - .5;

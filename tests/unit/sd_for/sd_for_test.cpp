@@ -313,6 +313,8 @@ TEST(SdFor, CorrectsFitsWithDraws) {
   FitOptions options = rank_two();
   options.expectations = Expectations::kDraws;
   FitResult result = fit(model, options);
+  EXPECT_TRUE(correct_sds(model, result, {model.parameter_name(5)}, options).all);
+  result.posterior = result.posterior.without_correction();  // as if it had been too large for that
   const SdCorrection sds = correct_sds(model, result, {model.parameter_name(5)}, options);
   EXPECT_EQ(sds.parameters, std::vector{model.parameter_name(5)});
   EXPECT_GT(sds.se, 0);
