@@ -31,7 +31,7 @@ struct Conditional {
   double distance = 0;         // |y - F B v|^2 / sigma^2 + |v - prior mean|^2 at the mean
 };
 
-class ClosedForm final : public MixedModel, private Model {
+class ClosedForm final : public MixedModel, public Model {
  public:
   explicit ClosedForm(Problem problem)
       : problem_(std::move(problem)),

@@ -42,6 +42,10 @@ constexpr double kEnoughUneven = 1000;
 constexpr double kEnoughPerDimension = 60;
 constexpr double kWorkOfSample = 8e9;
 constexpr Index kMostDraws = 20'000;
+/// And until sds are known as well, which takes more draws of skewed parameters; but sds of heavy tails never
+/// are, and further draws must not take long.
+constexpr double kErrorOfSds = .05;
+constexpr double kMostForSds = 1600;
 /// A round may make a sample so many times as large.
 constexpr double kGrowth = 2;
 /// Diagnostic draws of fit(), if it comes to that.
@@ -90,14 +94,22 @@ class Rounds {
     if (!even && number_ < kMovingRounds) return false;
     const double wanted = std::min(even ? kEnoughEffective : kEnoughUneven,
                                    kEnoughPerDimension * static_cast<double>(model_.model().dimension()));
-    if (weights.effective >= wanted || weights.khat > kPoorKhat) return true;
+    const double shortage = std::max(wanted / weights.effective, shortage_for_sds(weights));
+    if (shortage <= 1 || weights.khat > kPoorKhat) return true;
     const auto affordable =
         static_cast<Index>(std::min(kWorkOfSample / model_.work(), static_cast<double>(kMostDraws)));
     if (size >= affordable) return true;
-    const double missing = (wanted / weights.effective - 1) * static_cast<double>(size);
+    const double missing = (shortage - 1) * static_cast<double>(size);
     const double most = std::min(kGrowth * static_cast<double>(size), static_cast<double>(affordable - size));
     count_ = std::max(count_, static_cast<Index>(std::min(missing, most)));
     return false;
+  }
+
+  /// The draws that sds need over those that there are.
+  double shortage_for_sds(const SmoothedWeights& weights) const {
+    const double affordable = std::min(kMostForSds, kWorkOfRound / model_.work());
+    return std::min(std::pow(sample_.error_of_sds(weights) / kErrorOfSds, 2),
+                    affordable / static_cast<double>(sample_.size()));
   }
 
   const MixedModel& model_;

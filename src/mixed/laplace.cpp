@@ -27,7 +27,7 @@ constexpr int kMostInnerSteps = 60;
 constexpr double kGradientTolerance = 1e-12;
 constexpr double kValueTolerance = 1e-5;
 
-class Laplace final : public MixedModel, private Model {
+class Laplace final : public MixedModel, public Model {
  public:
   explicit Laplace(Problem problem)
       : problem_(std::move(problem)),
