@@ -46,10 +46,8 @@ class ClosedForm final : public MixedModel, public Model {
   MixedMethod method() const override { return MixedMethod::closed_form; }
   std::string describe() const override {
     return fmt::format(
-        "group effects and coefficients are integrated out in closed form: the response is gaussian, so that "
-        "{} "
-        "parameters are left",
-        dimension());
+        "{} are integrated out in closed form: the response is gaussian, so that {} parameters are left",
+        integrated_effects(problem_), dimension());
   }
   std::vector<std::string> population_names() const override {
     return mixed::population_names(problem_, hyper_);

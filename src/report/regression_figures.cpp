@@ -71,7 +71,7 @@ Matrix smooth_coefficients(const results::StoredFit& fit, const FormulaModel& mo
                            const formula::SmoothSpec& smooth) {
   const auto reporter = source::make_reporter(*fit.spec);
   const Index draws =
-      model.grouped() && model.draws ? std::min(kCurveDraws, model.draws->values.cols()) : kCurveDraws;
+      model.draws ? std::min(kCurveDraws, model.draws->values.cols()) : kCurveDraws;
   const Matrix values = reporter->report(fit.posterior.best().draws(draws, 1), 1);
   std::unordered_map<std::string, Index> row;
   for (const source::Quantity& quantity : reporter->quantities())

@@ -114,11 +114,29 @@ class Formula(Case):
         generator = random.Random(3)
         xs = [i / 100 for i in range(200)]
         self.write("d.csv", "x,y\n" + "".join(f"{x},{math.sin(4 * x) + generator.gauss(0, .2):.4f}\n" for x in xs))
-        fitted = self.fit("y ~ s(x)", codes=(0, 3))
+        fitted = self.fit("y ~ s(x)")
         self.assertIn("sd(s(x))", fitted)
+        self.assertEqual(self.record("fit")["warnings"], [])
+        self.fit("y ~ s(x)", "--approximation", "full-rank", codes=(0, 3), out="joint")
+        self.assertGreater(len(self.record("joint")["parameters"]), 12)
+        self.fails(USAGE, "draws", "fit", "--correct", says="smooth terms")
         self.succeeds("predict", "fit", "d.csv", "--out", "p.csv")
         error = [float(row["mean"]) - math.sin(4 * x) for row, x in zip(self.rows("p.csv"), xs)]
         self.assertLess(math.sqrt(sum(e * e for e in error) / len(error)), .1)
+
+    def test_smooth_terms_without_a_curve_are_trusted(self):
+        """The sd of a term that bends nothing may be zero, where a Gaussian of all parameters ends in a funnel."""
+        self.table()
+        for formula, family in (("y ~ s(x) + s(z)", "gaussian"), ("class ~ s(x) + z", "bernoulli"),
+                                ("count ~ s(z) + offset(log(days))", "poisson"), ("Surv(time, status) ~ s(x) + z", "weibull"),
+                                ("grade ~ s(z) + x", "ordered")):
+            with self.subTest(formula):
+                fitted = self.fit(formula, "--family", family)
+                self.assertEqual(self.record("fit")["warnings"], [])
+                self.assertTrue(any(name.startswith("sd(s(") for name in fitted))
+                self.succeeds("predict", "fit", "d.csv", "--out", "p.csv")
+                self.assertEqual(len(self.rows("p.csv")), 200)
+                self.succeeds("summary", "fit")
 
     def test_smooth_terms_beside_groups(self):
         generator = random.Random(4)
