@@ -100,10 +100,13 @@ void learn_two_classes(FormulaResponse& response, std::vector<std::pair<std::str
                        const Table& table, const std::string& positive, std::vector<std::string>& notes) {
   std::vector<std::string> names;
   for (const auto& [name, count] : classes) names.push_back(name);
+  if (names.size() == 1)
+    throw DataError(fmt::format("{}: the response {} is {} in every row: there is nothing to explain",
+                                table.source, response.name, excerpt(names.front())));
   if (names.size() != 2)
-    throw DataError(fmt::format(
-        "{}: the response {} has {} different value{} ({}) where two classes are needed", table.source,
-        response.name, names.size(), names.size() == 1 ? "" : "s", table::name_list(names, 3)));
+    throw DataError(
+        fmt::format("{}: the response {} has {} different values ({}) where two classes are needed",
+                    table.source, response.name, names.size(), table::name_list(names, 3)));
   if (!positive.empty()) {
     if (std::find(names.begin(), names.end(), positive) == names.end())
       throw UsageError(fmt::format("the response {} has no class '{}', only {}", response.name, positive,

@@ -194,6 +194,7 @@ class Formula(Case):
         self.assertIn("  y ~ x + \n          ^\n", done.stderr)
         self.fails(USAGE, "fit", "d.csv", "--formula", "y ~ xx", says="no column 'xx' (did you mean 'x'?)")
         self.fails(USAGE, "fit", "d.csv", "--formula", "y ~ lg(x)", says="no function lg()")
+        self.fails(USAGE, "fit", "d.csv", "--formula", "y ~ C(g, base=)", says="character 15: there is nothing after 'base='")
         done = self.fails(USAGE, "fit", "d.csv", "--formula", "y ~ (x | )", says="character 10: the group is missing after '|'")
         self.assertIn("  y ~ (x | )\n           ^\n", done.stderr)
         self.write("k.csv", "y,id\n" + "".join(f"{i % 5},r{i}\n" for i in range(20)))
@@ -210,6 +211,7 @@ class Formula(Case):
     def test_impossible_data_are_one_sentence(self):
         self.write("e.csv", "y,x,g,t,s\n" + "".join(f"0,{i},a,{i - 3},1\n" for i in range(20)))
         self.fails(DATA, "fit", "e.csv", "--formula", "y ~ x", "--family", "poisson", says="every count of y is 0")
+        self.fails(DATA, "fit", "e.csv", "--formula", "y ~ x", says="y is '0' in every row: there is nothing to explain")
         self.fails(USAGE, "fit", "e.csv", "--formula", "x ~ t + (1 | g)", says="single level, 'a'")
         self.fails(DATA, "fit", "e.csv", "--formula", "Surv(t, s) ~ x", says="survival times must be positive")
         self.write("s.csv", "y,x\n" + "".join(f"{int(i > 9)},{i}\n" for i in range(20)))
