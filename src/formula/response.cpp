@@ -202,18 +202,24 @@ void check_trials(const EncodedFormula& out, const Table& table, std::span<const
                                   out.response(i), out.trials(i)));
 }
 
+constexpr const char* kCountRule = "counts are 0, 1, 2, ...";
+
 void encode_counts(const FormulaResponse& response, const Table& table, std::span<const Index> rows,
                    EncodedFormula& out) {
-  constexpr const char* kRule = "counts are 0, 1, 2, ...";
   out.response = values_of(response.first, table, rows);
-  require_each(out.response, table, rows, response.first, kRule, is_count);
-  out.trials = values_of(response.second, table, rows);
-  require_each(out.trials, table, rows, response.second, kRule, is_count);
+  require_each(out.response, table, rows, response.first, kCountRule, is_count);
+  out.trials = encode_trials(response, table, rows);
   if (response.form == ResponseForm::counts) out.trials += out.response;
   check_trials(out, table, rows, response);
 }
 
 }  // namespace
+
+Vector encode_trials(const FormulaResponse& response, const Table& table, std::span<const Index> rows) {
+  Vector trials = values_of(response.second, table, rows);
+  require_each(trials, table, rows, response.second, kCountRule, is_count);
+  return trials;
+}
 
 FormulaResponse response_syntax(const Formula& formula) {
   const Node& node = formula.response;
@@ -282,8 +288,13 @@ void encode_response(const FormulaResponse& response, const Table& table, std::s
                  [](double value) { return value > 0; });
     out.status = class_numbers(response.classes, response.second, table, rows);
   } else if (response.type == ResponseType::count) {
-    require_each(out.response, table, rows, response.first, "counts are 0, 1, 2, ...", is_count);
+    require_each(out.response, table, rows, response.first, kCountRule, is_count);
   }
+}
+
+std::optional<std::vector<std::string>> trials_columns(const FormulaResponse& response) {
+  if (response.form != ResponseForm::successes) return std::nullopt;
+  return column_names(response.second);
 }
 
 std::vector<std::string> response_columns(const FormulaResponse& response) {

@@ -188,6 +188,17 @@ class Formula(Case):
         self.write("new.csv", "x,g\n50,q\n")
         self.fails(DATA, "predict", "fit", "new.csv", says=["'q' is not among the 3 levels", "line 2"])
 
+    def test_predictions_count_the_trials_of_new_rows(self):
+        self.table()
+        self.fit("wins | trials(games) ~ x", codes=(0, 3))
+        self.write("new.csv", "x,games\n50,1\n50,400\n")
+        self.succeeds("predict", "fit", "new.csv", "--out", "p.csv")
+        one, many = (float(row["mean"]) for row in self.rows("p.csv"))
+        self.assertAlmostEqual(many / one, 400, delta=1e-6)
+        self.assertGreater(float(self.rows("p.csv")[1]["q95"]), many)
+        self.write("new.csv", "x,games\n50,2.5\n")
+        self.fails(DATA, "predict", "fit", "new.csv", says="games is 2.5, but counts are")
+
     def test_bad_formulas_are_one_sentence_with_a_caret(self):
         self.table()
         done = self.fails(USAGE, "fit", "d.csv", "--formula", "y ~ x + ", says="character 9: the formula breaks off")
