@@ -188,6 +188,14 @@ class Formula(Case):
         self.write("new.csv", "x,g\n50,q\n")
         self.fails(DATA, "predict", "fit", "new.csv", says=["'q' is not among the 3 levels", "line 2"])
 
+    def test_a_level_without_complete_rows_is_named(self):
+        generator = random.Random(6)
+        self.write("d.csv", "y,x,k\n" + "".join(
+            f"{generator.gauss(0, 1):.3f},{'NA' if i % 5 == 4 else generator.gauss(0, 1)},{'abcbt'[i % 5]}\n" for i in range(60)))
+        fitted = self.fit("y ~ x + k", "--missing", "drop", codes=(0, 3))
+        self.assertEqual([name for name in fitted if name.startswith("k")], ["k[b]", "k[c]"])
+        self.assertIn("factor 'k': 3 levels, base 'a'; no complete row has 't'", self.record()["notes"])
+
     def test_predictions_count_the_trials_of_new_rows(self):
         self.table()
         self.fit("wins | trials(games) ~ x", codes=(0, 3))
