@@ -67,8 +67,8 @@ constexpr double kMostWorkOfSmooths = 5e6;
 /// Given the sds of smooth terms the posterior is nearly Gaussian, but not together with them.
 bool integrates_smooths(const FormulaModel& model, const EncodedFormula& rows, const FormulaOptions& options,
                         const table::TableRanks& ranks) {
-  if (model.design.smooths.empty() || options.joint_smooths || options.batch || options.start_file ||
-      !ranks.alone())
+  if (model.design.smooths.empty() || !model.horseshoes.empty() || options.joint_smooths || options.batch ||
+      options.start_file || !ranks.alone())
     return false;
   if (model.family == Distribution::gaussian) return true;
   const auto n = static_cast<double>(rows.x.rows()), p = static_cast<double>(rows.x.cols());
