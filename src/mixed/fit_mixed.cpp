@@ -46,7 +46,7 @@ constexpr double kWorkOfSample = 8e9;
 constexpr Index kMostDraws = 20'000;
 /// And until sds are known as well, which takes more draws of skewed parameters; but sds of heavy tails never
 /// are, and further draws must not take long.
-constexpr double kErrorOfSds = .05;
+constexpr double kErrorOfSds = .04;
 constexpr double kMostForSds = 1600;
 /// A round may make a sample so many times as large.
 constexpr double kGrowth = 2;
