@@ -119,7 +119,7 @@ class Formula(Case):
         self.assertEqual(self.record("fit")["warnings"], [])
         self.fit("y ~ s(x)", "--approximation", "full-rank", codes=(0, 3), out="joint")
         self.assertGreater(len(self.record("joint")["parameters"]), 12)
-        self.fails(USAGE, "draws", "fit", "--correct", says="smooth terms")
+        self.fails(USAGE, "summary", "fit", "--correct", says="smooth terms")
         self.succeeds("predict", "fit", "d.csv", "--out", "p.csv")
         error = [float(row["mean"]) - math.sin(4 * x) for row, x in zip(self.rows("p.csv"), xs)]
         self.assertLess(math.sqrt(sum(e * e for e in error) / len(error)), .1)
