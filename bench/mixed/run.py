@@ -6,10 +6,9 @@
 Data sets of lme4, MASS, survival and ordinal are exported by R, others are simulated. For each: processor seconds of
 the whole command `magva fit`, of the calls of lme4, glmmTMB, MASS, survival, ordinal or lm, of rstanarm's NUTS (with
 --rstanarm: its call alone, and the R process that loads it and the data), and of NumPyro's NUTS. Accuracy: against
-NumPyro under the same priors the largest error of a mean, in posterior sds (bound .1), and of an sd (bound 10 %);
-with the standard errors that NUTS itself has there;
-against the first of the classical fits the largest difference of a coefficient, in standard errors (bound .3). What is
-not installed is left out.
+NumPyro under the same priors the largest error of a mean, in posterior sds (bound .1), and of an sd (bound 10 %),
+each with the standard error that NUTS itself has there; against the first of the classical fits the largest difference
+of a coefficient, in standard errors (bound .3). What is not installed is left out.
 """
 
 from __future__ import annotations
