@@ -6,15 +6,16 @@
 Data sets of lme4, MASS, survival and ordinal are exported by R, others are simulated. For each: processor seconds of
 the whole command `magva fit`, of the calls of lme4, glmmTMB, MASS, survival, ordinal or lm, of rstanarm's NUTS (with
 --rstanarm: its call alone, and the R process that loads it and the data), and of NumPyro's NUTS. Accuracy: against
-NumPyro under the same priors the largest error of a mean, in posterior sds (bound .1), and of an sd (bound 10 %);
-against the first of the classical fits the largest difference of a coefficient, in standard errors (bound .3). What is
-not installed is left out.
+NumPyro under the same priors the largest error of a mean, in posterior sds (bound .1), and of an sd (bound 10 %),
+each with the standard error that NUTS itself has there; against the first of the classical fits the largest difference
+of a coefficient, in standard errors (bound .3). What is not installed is left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
 import shutil
 import subprocess
@@ -111,17 +112,34 @@ def magva_fit(magva: str, case: Case, folder: Path) -> tuple[float, Path]:
     return min(seconds), out
 
 
-def errors(record: dict, draws: pd.DataFrame) -> tuple[float, float, str]:
-    """The largest error of a mean, in posterior sds, of an sd, and where the former is."""
-    worst_mean, worst_sd, where = 0.0, 0.0, ""
+@dataclass
+class Worst:
+    """The largest error of its kind, where it is, and the standard error that the reference has there."""
+
+    error: float = 0.0
+    of_reference: float = 0.0
+    where: str = ""
+
+    def take(self, error: float, of_reference: float, where: str) -> None:
+        if error > self.error:
+            self.error, self.of_reference, self.where = error, of_reference, where
+
+
+def errors(record: dict, draws: pd.DataFrame) -> tuple[Worst, Worst]:
+    """Of means, in posterior sds, and of sds."""
+    from numpyro.diagnostics import effective_sample_size
+
+    def effective(values: pd.Series) -> float:
+        return float(effective_sample_size(values.to_numpy()[None]))
+
+    mean, sd = Worst(), Worst()
     for p in record["parameters"]:
         if p["name"] not in draws:
             continue
-        mean, sd = draws[p["name"]].mean(), draws[p["name"]].std()
-        if abs(p["mean"] - mean) / sd > worst_mean:
-            worst_mean, where = abs(p["mean"] - mean) / sd, p["name"]
-        worst_sd = max(worst_sd, abs(p["sd"] / sd - 1))
-    return worst_mean, worst_sd, where
+        z = (draws[p["name"]] - draws[p["name"]].mean()) / draws[p["name"]].std()
+        mean.take(abs(p["mean"] - draws[p["name"]].mean()) / draws[p["name"]].std(), effective(z) ** -0.5, p["name"])
+        sd.take(abs(p["sd"] / draws[p["name"]].std() - 1), 0.5 * (z**2).std() * effective(z**2) ** -0.5, p["name"])
+    return mean, sd
 
 
 def classical_difference(record: dict, peers: Peers) -> float | None:
@@ -133,25 +151,26 @@ def classical_difference(record: dict, peers: Peers) -> float | None:
 
 
 def shown(value: float | None, digits: int = 3) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
+    return "-" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def compare(case: Case, folder: Path, arguments: argparse.Namespace) -> str:
     seconds, fit = magva_fit(arguments.magva, case, folder)
     record, model = (json.loads((fit / name).read_text()) for name in ("fit.json", "model.json"))
     peers = ask_peers(folder, case, ["fit", "nuts"] if arguments.rstanarm else ["fit"])
-    nuts = mean = sd = None
+    nuts = None
+    mean = sd = Worst(error=float("nan"))
     note = case.without_nuts
     if arguments.draws and not case.without_nuts:
         try:
             data = pd.read_csv(folder / f"{case.name}.csv").dropna()
             nuts, draws = sample(case, data, record, model, arguments.draws)
-            mean, sd, where = errors(record, draws)
-            note = f"mean at {where}"
+            mean, sd = errors(record, draws)
+            note = f"mean at {mean.where} (NUTS +- {mean.of_reference:.3f}), sd at {sd.where} (NUTS +- {sd.of_reference:.3f})"
         except ImportError:
             note = "NumPyro is not installed"
     times = ", ".join(f"{peer} {s:.3g} ({seconds / s:.2g})" for peer, s in peers.seconds.items())
-    return (f"{case.name:12} {seconds:7.2f} {shown(nuts, 1):>7} {shown(mean):>6} {shown(sd):>6} "
+    return (f"{case.name:12} {seconds:7.2f} {shown(nuts, 1):>7} {shown(mean.error):>6} {shown(sd.error):>6} "
             f"{shown(classical_difference(record, peers), 2):>6}  {times}; {note}")
 
 

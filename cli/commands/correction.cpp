@@ -24,8 +24,8 @@ std::string stan_model(const StoredFit& fit, const Values& values) {
                   fit.record.arguments[0]));
 }
 
-bool has_groups(const StoredFit& fit) {
-  return fit.spec && fit.spec->formula && !fit.spec->formula->design.groups.empty();
+bool has_stored_draws(const StoredFit& fit) {
+  return fit.spec && fit.spec->formula && (fit.spec->formula->grouped() || fit.spec->formula->draws);
 }
 
 }  // namespace
@@ -46,6 +46,10 @@ source::ModelSource source_of(const StoredFit& fit, const Values& values) {
   if (source.data.sha256 != fit.record.data.sha256)
     throw DataError(
         fmt::format("'{}' is not the data of the fit: its content has changed", source.data.file));
+  if (source.model->dimension() != fit.posterior.dimension())
+    throw DataError(
+        fmt::format("the fit has {} parameters, but this version fits {} to its data: fit them again",
+                    fit.posterior.dimension(), source.model->dimension()));
   return source;
 }
 
@@ -74,9 +78,9 @@ options::OptionSpec correct_option(const std::string& what) {
 }
 
 Matrix corrected_draws(const StoredFit& fit, const Values& values, Index count, std::uint64_t seed) {
-  if (has_groups(fit))
+  if (has_stored_draws(fit))
     throw UsageError(
-        "the draws of a fit with groups are chosen by importance weights already: leave out "
+        "the draws of a fit with groups or smooth terms are chosen by importance weights already: leave out "
         "--correct");
   return importance_corrected_draws(*source_of(fit, values).model, fit.posterior.best(), count, seed);
 }

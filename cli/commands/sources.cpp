@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "commands/commands.hpp"
 #include "magva/error.hpp"
 #include "magva/formula_model.hpp"
@@ -122,6 +124,11 @@ source::FormulaOptions formula_options(const Values& values) {
   if (values.given("batch")) options.batch = values.integer("batch");
   options.seed = static_cast<std::uint64_t>(values.integer("seed"));
   options.start_file = text_if_given(values, "init");
+  // These ask for an approximation of all parameters together.
+  const std::vector<std::string> of_approximation = {"rule", "approximation", "rank", "shape", "sd-for"};
+  options.joint_smooths = values.text("device") == "cuda" ||
+                          std::any_of(of_approximation.begin(), of_approximation.end(),
+                                      [&](const std::string& name) { return values.given(name); });
   return options;
 }
 

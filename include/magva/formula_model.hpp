@@ -32,6 +32,9 @@ struct FormulaOptions {
   std::optional<Index> batch;     ///< rows of a minibatch; unset: all rows in every evaluation
   std::uint64_t seed = 1;         ///< of the minibatches
   std::optional<std::string> start_file;  ///< JSON: parameter names and values to start from
+  /// Whether the coefficients of smooth terms are parameters of the approximation; otherwise they are
+  /// integrated out, as with groups.
+  bool joint_smooths = false;
 
   /// Throws UsageError for invalid options.
   void validate() const;
@@ -56,7 +59,7 @@ struct FormulaModel {
   std::vector<Horseshoe> horseshoes;
   std::vector<double>
       smooth_scales;  ///< of each smooth term: the scale of the half-Student-t prior of its sd
-  std::shared_ptr<const JointDraws> draws;  ///< of a stored fit with groups
+  std::shared_ptr<const JointDraws> draws;  ///< of a stored fit whose effects were integrated out
 
   bool grouped() const { return !design.groups.empty(); }
   /// Whether the response is one of several classes, ordered or not.

@@ -113,8 +113,8 @@ class MixedModel {
   /// Laplace's method to second order, while model() takes the first. Not finite where there is none.
   virtual Vector log_densities(ConstMatrixRef theta, Workers& workers) const = 0;
 
-  /// Draws of everything given draws of the parameters that are left. Each column has noise of its own, of
-  /// the seed and the column's number. Results do not depend on the number of workers.
+  /// Draws of everything given draws of the parameters that are left. Each column has noise of its own,
+  /// which depends on the seed and on how many there are, not on the number of workers.
   virtual MixedDraws draw(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const = 0;
   /// The same without the group effects.
   virtual Matrix draw_population(ConstMatrixRef theta, std::uint64_t seed, Workers& workers) const = 0;

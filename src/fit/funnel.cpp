@@ -7,6 +7,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "magva/class_regression.hpp"
+#include "magva/mixed.hpp"
+#include "magva/regression.hpp"
+
 namespace magva {
 
 namespace {
@@ -94,6 +98,12 @@ std::optional<Funnel> funnel_of(const Matrix& changes, const std::vector<Index>&
   return out;
 }
 
+/// Whether the library wrote the density, so that its user cannot write it in another form.
+bool has_fixed_form(const Model& model) {
+  return dynamic_cast<const Regression*>(&model) || dynamic_cast<const ClassRegression*>(&model) ||
+         dynamic_cast<const MixedModel*>(&model);
+}
+
 }  // namespace
 
 // A Gaussian whose log width is off by x loses x^2 nats: the sum of squares is what the parameter costs.
@@ -120,7 +130,8 @@ std::string describe(const Funnel& funnel, const Model& model) {
   const std::string effects =
       fmt::format("{}{}", fmt::join(names, ", "), others > 0 ? fmt::format(" and {} more", others) : "");
   const std::string advice =
-      funnel.centred()
+      has_fixed_form(model) ? "a stronger prior for it narrows the funnel"
+      : funnel.centred()
           ? "if these are centred, that is if their prior has that scale, the program's non-centred form, "
             "the "
             "scale times standard normal parameters, may help"

@@ -161,7 +161,10 @@ EncodedFormula encode(const FormulaSpec& spec, const table::Table& table, table:
   for (const GroupSpec& group : spec.groups) add_unique(names, group.columns);
   const std::vector<std::string> response = response_columns(spec.response);
   const bool with_response = has_all(table, response);
+  const auto trials = with_response ? std::nullopt : trials_columns(spec.response);
+  const bool with_trials = trials && has_all(table, *trials);
   if (with_response) add_unique(names, response);
+  if (with_trials) add_unique(names, *trials);
   const bool with_weights = !spec.weights.empty() && has_all(table, {spec.weights});
   if (with_weights) add_unique(names, {spec.weights});
   EncodedFormula out;
@@ -172,6 +175,7 @@ EncodedFormula encode(const FormulaSpec& spec, const table::Table& table, table:
   out.offset = encode_offset(spec, table, out.rows);
   out.groups = encode_groups(spec, table, out.rows);
   if (with_response) encode_response(spec.response, table, out.rows, out);
+  if (with_trials) out.trials = encode_trials(spec.response, table, out.rows);
   if (with_weights) out.weights = table::weight_values(table, *table.find(spec.weights), out.rows);
   return out;
 }

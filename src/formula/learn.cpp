@@ -232,9 +232,18 @@ class Learner {
                        argument.name, rows_of_all_));
     for (std::size_t i = 1; node.kind == NodeKind::call && i < node.children.size(); ++i)
       factor.base = base_level(node, node.children[i], factor.levels);
-    notes().push_back(fmt::format("factor '{}': {} levels, base {}", argument.name, factor.levels.size(),
-                                  excerpt(factor.levels[static_cast<std::size_t>(factor.base)])));
+    notes().push_back(fmt::format("factor '{}': {} levels, base {}{}", argument.name, factor.levels.size(),
+                                  excerpt(factor.levels[static_cast<std::size_t>(factor.base)]),
+                                  empty_levels(column, factor.levels)));
     return {argument.name, std::move(factor)};
+  }
+
+  /// Says which texts are in rows that were left out alone.
+  std::string empty_levels(const Column& column, const std::vector<std::string>& levels) const {
+    std::vector<std::string> empty;
+    for (const std::string& level : ranks_.alone() ? column.levels : std::vector<std::string>{})
+      if (!std::binary_search(levels.begin(), levels.end(), level)) empty.push_back(level);
+    return empty.empty() ? "" : fmt::format("; no complete row has {}", table::name_list(empty));
   }
 
   Index base_level(const Node& call, const Node& argument, const std::vector<std::string>& levels) const {

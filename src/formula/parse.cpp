@@ -283,6 +283,7 @@ class Parser {
     if (value.kind != NodeKind::name || value.parenthesised)
       fail("before '=' there must be an argument's name");
     advance();
+    if (is(")") || is(",")) fail(fmt::format("there is nothing after '{}='", value.name));
     std::string label = std::move(value.name);
     value = expression(0);
     value.label = std::move(label);

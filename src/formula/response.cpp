@@ -100,10 +100,13 @@ void learn_two_classes(FormulaResponse& response, std::vector<std::pair<std::str
                        const Table& table, const std::string& positive, std::vector<std::string>& notes) {
   std::vector<std::string> names;
   for (const auto& [name, count] : classes) names.push_back(name);
+  if (names.size() == 1)
+    throw DataError(fmt::format("{}: the response {} is {} in every row: there is nothing to explain",
+                                table.source, response.name, excerpt(names.front())));
   if (names.size() != 2)
-    throw DataError(fmt::format(
-        "{}: the response {} has {} different value{} ({}) where two classes are needed", table.source,
-        response.name, names.size(), names.size() == 1 ? "" : "s", table::name_list(names, 3)));
+    throw DataError(
+        fmt::format("{}: the response {} has {} different values ({}) where two classes are needed",
+                    table.source, response.name, names.size(), table::name_list(names, 3)));
   if (!positive.empty()) {
     if (std::find(names.begin(), names.end(), positive) == names.end())
       throw UsageError(fmt::format("the response {} has no class '{}', only {}", response.name, positive,
@@ -199,18 +202,24 @@ void check_trials(const EncodedFormula& out, const Table& table, std::span<const
                                   out.response(i), out.trials(i)));
 }
 
+constexpr const char* kCountRule = "counts are 0, 1, 2, ...";
+
 void encode_counts(const FormulaResponse& response, const Table& table, std::span<const Index> rows,
                    EncodedFormula& out) {
-  constexpr const char* kRule = "counts are 0, 1, 2, ...";
   out.response = values_of(response.first, table, rows);
-  require_each(out.response, table, rows, response.first, kRule, is_count);
-  out.trials = values_of(response.second, table, rows);
-  require_each(out.trials, table, rows, response.second, kRule, is_count);
+  require_each(out.response, table, rows, response.first, kCountRule, is_count);
+  out.trials = encode_trials(response, table, rows);
   if (response.form == ResponseForm::counts) out.trials += out.response;
   check_trials(out, table, rows, response);
 }
 
 }  // namespace
+
+Vector encode_trials(const FormulaResponse& response, const Table& table, std::span<const Index> rows) {
+  Vector trials = values_of(response.second, table, rows);
+  require_each(trials, table, rows, response.second, kCountRule, is_count);
+  return trials;
+}
 
 FormulaResponse response_syntax(const Formula& formula) {
   const Node& node = formula.response;
@@ -279,8 +288,13 @@ void encode_response(const FormulaResponse& response, const Table& table, std::s
                  [](double value) { return value > 0; });
     out.status = class_numbers(response.classes, response.second, table, rows);
   } else if (response.type == ResponseType::count) {
-    require_each(out.response, table, rows, response.first, "counts are 0, 1, 2, ...", is_count);
+    require_each(out.response, table, rows, response.first, kCountRule, is_count);
   }
+}
+
+std::optional<std::vector<std::string>> trials_columns(const FormulaResponse& response) {
+  if (response.form != ResponseForm::successes) return std::nullopt;
+  return column_names(response.second);
 }
 
 std::vector<std::string> response_columns(const FormulaResponse& response) {

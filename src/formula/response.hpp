@@ -1,5 +1,6 @@
 #pragma once
 // The left-hand side of a formula: what it is, and its values.
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +23,12 @@ void learn_response(FormulaResponse& response, const table::Table& table, std::s
 void encode_response(const FormulaResponse& response, const table::Table& table, std::span<const Index> rows,
                      EncodedFormula& out);
 
-/// Columns that the response is made of; of `trials` alone if the others are not to be used.
+/// The numbers of trials of rows whose successes are not known.
+Vector encode_trials(const FormulaResponse& response, const table::Table& table, std::span<const Index> rows);
+
+/// Columns that the response is made of.
 std::vector<std::string> response_columns(const FormulaResponse& response);
+/// Columns that the number of trials is made of; unset if the successes must be known, too.
+std::optional<std::vector<std::string>> trials_columns(const FormulaResponse& response);
 
 }  // namespace magva::formula

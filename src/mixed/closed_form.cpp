@@ -31,7 +31,7 @@ struct Conditional {
   double distance = 0;         // |y - F B v|^2 / sigma^2 + |v - prior mean|^2 at the mean
 };
 
-class ClosedForm final : public MixedModel, private Model {
+class ClosedForm final : public MixedModel, public Model {
  public:
   explicit ClosedForm(Problem problem)
       : problem_(std::move(problem)),
@@ -46,10 +46,8 @@ class ClosedForm final : public MixedModel, private Model {
   MixedMethod method() const override { return MixedMethod::closed_form; }
   std::string describe() const override {
     return fmt::format(
-        "group effects and coefficients are integrated out in closed form: the response is gaussian, so that "
-        "{} "
-        "parameters are left",
-        dimension());
+        "{} are integrated out in closed form: the response is gaussian, so that {} parameters are left",
+        integrated_effects(problem_), dimension());
   }
   std::vector<std::string> population_names() const override {
     return mixed::population_names(problem_, hyper_);

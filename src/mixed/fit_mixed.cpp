@@ -34,6 +34,8 @@ constexpr Index kMostProposals = 256;
 /// are good before.
 constexpr int kMovingRounds = 6;
 constexpr double kGoodShare = .4;
+/// What a Gaussian posterior has, roughly: proposals have heavier tails.
+constexpr double kGaussianShare = .7;
 /// Rounds go on until so many draws are effective, by which means are known to a twentieth of an sd and
 /// better (fewer do in few dimensions, since draws are spread evenly; weights that vary undo that), unless
 /// draws take more multiplications, or are more.
@@ -42,6 +44,10 @@ constexpr double kEnoughUneven = 1000;
 constexpr double kEnoughPerDimension = 60;
 constexpr double kWorkOfSample = 8e9;
 constexpr Index kMostDraws = 20'000;
+/// And until sds are known as well, which takes more draws of skewed parameters; but sds of heavy tails never
+/// are, and further draws must not take long.
+constexpr double kErrorOfSds = .04;
+constexpr double kMostForSds = 1600;
 /// A round may make a sample so many times as large.
 constexpr double kGrowth = 2;
 /// Diagnostic draws of fit(), if it comes to that.
@@ -58,8 +64,9 @@ Index proposals_of_round(const MixedModel& model) {
                    std::min(kMostProposals, kMostPerDimension * model.model().dimension()));
 }
 
-bool good(const SmoothedWeights& weights, Index size) {
-  return weights.khat <= kDoubtfulKhat && weights.effective >= kGoodShare * static_cast<double>(size);
+/// Whether this share of the draws is effective.
+bool reaches(double share, const SmoothedWeights& weights, Index size) {
+  return weights.khat <= kDoubtfulKhat && weights.effective >= share * static_cast<double>(size);
 }
 
 /// Rounds of proposals, each around what those before have found.
@@ -83,21 +90,30 @@ class Rounds {
  private:
   /// Else the next round has as many draws as are missing, within reason.
   bool enough(const SmoothedWeights& weights) {
-    // The first round proposes around the mode; the second around the mean, with the posterior's spread.
-    if (number_ == 1) return false;
     const Index size = sample_.size();
-    const bool even = good(weights, size);
+    const auto affordable =
+        static_cast<Index>(std::min(kWorkOfSample / model_.work(), static_cast<double>(kMostDraws)));
+    // The first round proposes around the mode; the second around the mean, with the posterior's spread. That
+    // is left out if it takes long and the first has nearly the posterior's.
+    if (number_ == 1) return size >= affordable && reaches(kGaussianShare, weights, size);
+    const bool even = reaches(kGoodShare, weights, size);
     if (!even && number_ < kMovingRounds) return false;
     const double wanted = std::min(even ? kEnoughEffective : kEnoughUneven,
                                    kEnoughPerDimension * static_cast<double>(model_.model().dimension()));
-    if (weights.effective >= wanted || weights.khat > kPoorKhat) return true;
-    const auto affordable =
-        static_cast<Index>(std::min(kWorkOfSample / model_.work(), static_cast<double>(kMostDraws)));
+    const double shortage = std::max(wanted / weights.effective, shortage_for_sds(weights));
+    if (shortage <= 1 || weights.khat > kPoorKhat) return true;
     if (size >= affordable) return true;
-    const double missing = (wanted / weights.effective - 1) * static_cast<double>(size);
+    const double missing = (shortage - 1) * static_cast<double>(size);
     const double most = std::min(kGrowth * static_cast<double>(size), static_cast<double>(affordable - size));
-    count_ = std::max(count_, static_cast<Index>(std::min(missing, most)));
+    count_ = std::max(kFewestProposals, static_cast<Index>(std::min(missing, most)));
     return false;
+  }
+
+  /// The draws that sds need over those that there are.
+  double shortage_for_sds(const SmoothedWeights& weights) const {
+    const double affordable = std::min(kMostForSds, kWorkOfRound / model_.work());
+    return std::min(std::pow(sample_.error_of_sds(weights) / kErrorOfSds, 2),
+                    affordable / static_cast<double>(sample_.size()));
   }
 
   const MixedModel& model_;

@@ -45,10 +45,10 @@ Vector usable_shares(const Vector& log_weights, Index dimension) {
 
 }  // namespace
 
-std::vector<Index> ImportanceSample::find_log_sds(const Model& model) {
+std::vector<Index> ImportanceSample::named(const Model& model, std::string_view beginning) {
   std::vector<Index> found;
   for (Index i = 0; i < model.dimension(); ++i)
-    if (model.parameter_name(i).starts_with("log_sd(")) found.push_back(i);
+    if (model.parameter_name(i).starts_with(beginning)) found.push_back(i);
   return found;
 }
 
@@ -102,6 +102,22 @@ std::optional<Gaussian> ImportanceSample::moments(const SmoothedWeights& weights
   const Eigen::LLT<Matrix> llt(centred * share.asDiagonal() * centred.transpose());
   if (llt.info() != Eigen::Success || !mean.allFinite()) return std::nullopt;
   return Gaussian::dense(mean, llt.matrixL());
+}
+
+// By the delta method, of self-normalised weights: the variance of sum w z^2 is that of sum w (z^2 - 1).
+double ImportanceSample::error_of_sds(const SmoothedWeights& weights) const {
+  const Vector share = weights.log_weights.array().exp();
+  Matrix values = theta_;
+  for (const Index j : logs_) values.row(j) = values.row(j).array().exp();
+  values.colwise() -= (values * share).eval();
+  double largest = 0;
+  for (Index j = 0; j < values.rows(); ++j) {
+    const Vector squares = values.row(j).cwiseAbs2();
+    const double variance = squares.dot(share);
+    if (!(variance > 0)) continue;
+    largest = std::max(largest, .5 * share.cwiseProduct(Vector(squares.array() / variance - 1)).norm());
+  }
+  return largest;
 }
 
 ImportanceSample::Elbo ImportanceSample::elbo(const Gaussian& q) const {

@@ -27,7 +27,7 @@ constexpr int kMostInnerSteps = 60;
 constexpr double kGradientTolerance = 1e-12;
 constexpr double kValueTolerance = 1e-5;
 
-class Laplace final : public MixedModel, private Model {
+class Laplace final : public MixedModel, public Model {
  public:
   explicit Laplace(Problem problem)
       : problem_(std::move(problem)),
@@ -55,11 +55,8 @@ class Laplace final : public MixedModel, private Model {
   MixedMethod method() const override { return MixedMethod::laplace; }
   std::string describe() const override {
     return fmt::format(
-        "group effects and coefficients are integrated out by Laplace's method to second order, since {}, so "
-        "that {} parameters are left",
-        problem_.priors.horseshoes.empty() ? "groups are crossed, nested or have many effects"
-                                           : "coefficients have horseshoe priors",
-        dimension());
+        "{} are integrated out by Laplace's method to second order, since {}, so that {} parameters are left",
+        integrated_effects(problem_), reason(), dimension());
   }
   std::vector<std::string> population_names() const override {
     return mixed::population_names(problem_, hyper_);
@@ -107,6 +104,11 @@ class Laplace final : public MixedModel, private Model {
   }
 
  private:
+  const char* reason() const {
+    if (!problem_.priors.horseshoes.empty()) return "coefficients have horseshoe priors";
+    return problem_.data.terms.empty() ? "smooth terms have unknown sds"
+                                       : "groups are crossed, nested or have many effects";
+  }
   struct Inner {
     BlockSystem::Scales scales;
     Vector own;          // the family's own values

@@ -141,7 +141,8 @@ void check_problem(const Problem& problem) {
   check_finite("a weight", data.weights);
   if (data.weights.size() > 0 && !(data.weights.array() >= 0).all())
     throw DataError("a weight is negative: weights say how often a row counts");
-  if (data.terms.empty()) throw DataError("a mixed model needs a group term, such as (1 | school)");
+  if (data.terms.empty() && problem.priors.smooths.empty())
+    throw DataError("a mixed model needs a group term, such as (1 | school), or a smooth one");
   for (const GroupTerm& term : data.terms) check_term(term, rows);
   if (!data.names.empty() && static_cast<Index>(data.names.size()) != problem.coefficients())
     throw DataError(
@@ -295,6 +296,10 @@ double StudentFactors::log_prior(const double* at, double* gradient) const {
 
 void StudentFactors::add_gradient(ConstVectorRef by_log_sd, double* gradient) const {
   for (std::size_t k = 0; k < coefficient_.size(); ++k) gradient[k] += .5 * by_log_sd(coefficient_[k]);
+}
+
+const char* integrated_effects(const Problem& problem) {
+  return problem.data.terms.empty() ? "coefficients" : "group effects and coefficients";
 }
 
 std::string coefficient_name(const Problem& problem, Index j) {

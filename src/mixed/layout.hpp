@@ -108,6 +108,9 @@ class StudentFactors {
   std::vector<PositivePrior> prior_;
 };
 
+/// What a model that integrates coefficients, too, integrates out.
+const char* integrated_effects(const Problem& problem);
+
 std::string coefficient_name(const Problem& problem, Index j);
 /// Names of the coefficients and of the hyper-parameters' quantities.
 std::vector<std::string> population_names(const Problem& problem, const HyperParameters& hyper);

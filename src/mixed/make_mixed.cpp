@@ -22,7 +22,7 @@ void drop_ones(GroupTerm& term) {
 /// Nested groups with intercepts alone, and own parameters that every row depends on.
 bool can_nest(const mixed::Problem& problem) {
   const std::vector<GroupTerm>& terms = problem.data.terms;
-  return terms.size() <= mixed::kMostNestedLevels &&
+  return !terms.empty() && terms.size() <= mixed::kMostNestedLevels &&
          problem.family->distribution() != Distribution::ordered &&
          std::all_of(terms.begin(), terms.end(), [](const GroupTerm& term) { return term.z.cols() == 0; }) &&
          !mixed::nesting(terms).empty();
@@ -136,8 +136,8 @@ std::unique_ptr<const MixedModel> make_mixed_categorical(MixedData data, const M
   mixed::Problem problem = with_classes(std::move(data), priors, classes);
   mixed::check_problem(problem);
   clear_unknown(problem);
-  const Index effects = problem.predictors * problem.data.terms[0].effect_count();
-  if (problem.terms_each() == 1 && effects <= mixed::kMostQuadratureEffects)
+  if (problem.terms_each() == 1 &&
+      problem.predictors * problem.data.terms[0].effect_count() <= mixed::kMostQuadratureEffects)
     return mixed::make_quadrature(mixed::integrate_one_factor(std::move(problem)));
   return mixed::make_laplace(std::move(problem));
 }

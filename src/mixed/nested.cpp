@@ -90,13 +90,7 @@ class NestedChunk {
       if (levels_[level].shape().innermost) {
         RowContents& rows = level + 1 < nested_.groups.depth() && row_effects_ ? *row_effects_ : *plain_rows_;
         const std::vector<Index>& ends = places_[level].end_row;
-        at_rows_ = eta_;
-        for (std::size_t g = 0, i = 0; g < ends.size(); ++g) {
-          const auto end = static_cast<std::size_t>(ends[g]);
-          at_rows_.segment(static_cast<Index>(i), static_cast<Index>(end - i)).array() +=
-              offset(static_cast<Index>(g));
-          i = end;
-        }
+        add_offsets(offset, ends);
         rows.at(at_rows_, wanted, parts);
         add_up(parts, ends, wanted, out);
         return;
@@ -107,17 +101,22 @@ class NestedChunk {
     };
   }
 
+  /// The linear predictors of the rows with the offsets of their groups; `ends`: one past a group's last row.
+  void add_offsets(const Vector& offset, const std::vector<Index>& ends) {
+    at_rows_.resize(eta_.size());
+    const double* from = eta_.data();
+    double* to = at_rows_.data();
+    Index i = 0;
+    for (std::size_t g = 0; g < ends.size(); ++g)
+      for (const double shift = offset(static_cast<Index>(g)); i < ends[g]; ++i) to[i] = from[i] + shift;
+  }
+
   /// Sums over the parts of each group; `ends`: one past its last part.
   static void add_up(const Contents& parts, const std::vector<Index>& ends, Wanted wanted, Contents& out) {
     const auto count = static_cast<Index>(ends.size());
     const auto sums = [&](const Vector& values, Vector& to) {
       to.resize(count);
-      Index i = 0;
-      for (Index g = 0; g < count; ++g) {
-        const Index end = ends[static_cast<std::size_t>(g)];
-        to(g) = values.segment(i, end - i).sum();
-        i = end;
-      }
+      sum_groups(values.data(), ends, to.data());
     };
     sums(parts.value, out.value);
     if (wanted == Wanted::value) return;
@@ -128,6 +127,20 @@ class NestedChunk {
       for (const Index end = ends[static_cast<std::size_t>(g)]; i < end; ++i)
         out.others.col(g) += parts.others.col(i);
     out.rows = parts.rows;
+  }
+
+  /// Groups are small: two sums at a time, without the preparations of a vectorised one.
+  static void sum_groups(const double* values, const std::vector<Index>& ends, double* to) {
+    Index i = 0;
+    for (const Index end : ends) {
+      double even = 0, odd = 0;
+      for (; i + 1 < end; i += 2) {
+        even += values[i];
+        odd += values[i + 1];
+      }
+      if (i < end) even += values[i++];
+      *to++ = even + odd;
+    }
   }
 
   /// Offsets of what the groups contain, with their effects.

@@ -11,7 +11,7 @@ namespace magva::mixed {
 
 namespace {
 
-class Quadrature final : public MixedModel, private Model {
+class Quadrature final : public MixedModel, public Model {
  public:
   explicit Quadrature(std::unique_ptr<const GroupIntegral> integral)
       : integral_(std::move(integral)),

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/noise.hpp"
 #include "mixed/methods.hpp"
+#include "mixed/stratified_normals.hpp"
 
 namespace magva::mixed {
 
@@ -43,7 +43,7 @@ MixedDraws draw_effects(const SystemOf& of, ConstMatrixRef theta, std::uint64_t 
   out.population.resize(p + of.hyper.quantity_count(), theta.cols());
   for (const GroupTerm& term : of.problem.data.terms)
     out.effects.emplace_back(term.level_count() * term.effect_count(), theta.cols());
-  const Noise noise(seed, NoiseStream::kPosteriorDraws);
+  const StratifiedNormals noise(seed, theta.cols());
   const std::vector<Range> runs = equal_columns(theta);
   workers.run(static_cast<Index>(runs.size()), [&](Index run) {
     const Range columns = runs[static_cast<std::size_t>(run)];
@@ -51,13 +51,11 @@ MixedDraws draw_effects(const SystemOf& of, ConstMatrixRef theta, std::uint64_t 
     ConditionalEffects given;
     const auto at = theta.col(columns.begin);
     const bool known = at.allFinite() && condition(at, *memory, given);
-    Matrix normals(of.system.size(), 1);
     for (Index s = columns.begin; s < columns.end; ++s) {
       of.hyper.quantities(at.data(), out.population.col(s).data() + p);
       Vector draw = Vector::Constant(of.system.size(), std::numeric_limits<double>::quiet_NaN());
       if (known) {
-        noise.fill(kGroupNoise, static_cast<std::uint32_t>(s), normals);
-        draw = normals.col(0);
+        noise.fill(s, draw);
         of.system.cholesky().solve_upper((*memory).factor, draw);
         draw += given.mean;
         of.system.scale(given.scales, draw);

@@ -20,8 +20,8 @@ class ClassDraws {
       : classes_(static_cast<Index>(model.design.response.classes.size())),
         likelihood_(model.family == Distribution::ordered ? detail::cumulative_logit_likelihood(classes_)
                                                           : detail::softmax_likelihood(classes_)),
-        draws_(model.grouped() ? stored_draws(model, options.draws, options.seed)
-                               : gaussian_draws(model, posterior, options)) {}
+        draws_(model.grouped() || model.draws ? stored_draws(model, options.draws, options.seed)
+                                              : gaussian_draws(model, posterior, options)) {}
 
   Index classes() const { return classes_; }
   Index size() const { return draws_.front().size(); }

@@ -255,7 +255,8 @@ Matrix linear_predictors(const FormulaDraws& draws, const NewRows& rows, Index b
 namespace {
 
 FormulaDraws draws_for(const FormulaModel& model, const Gaussian& posterior, const PredictOptions& options) {
-  if (model.grouped()) return std::move(stored_draws(model, options.draws, options.seed).front());
+  if (model.grouped() || model.draws)
+    return std::move(stored_draws(model, options.draws, options.seed).front());
   return gaussian_draws(model, posterior, options);
 }
 

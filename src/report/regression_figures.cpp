@@ -70,8 +70,7 @@ Panel group_panel(const std::string& group, const std::string& effect, std::vect
 Matrix smooth_coefficients(const results::StoredFit& fit, const FormulaModel& model,
                            const formula::SmoothSpec& smooth) {
   const auto reporter = source::make_reporter(*fit.spec);
-  const Index draws =
-      model.grouped() && model.draws ? std::min(kCurveDraws, model.draws->values.cols()) : kCurveDraws;
+  const Index draws = model.draws ? std::min(kCurveDraws, model.draws->values.cols()) : kCurveDraws;
   const Matrix values = reporter->report(fit.posterior.best().draws(draws, 1), 1);
   std::unordered_map<std::string, Index> row;
   for (const source::Quantity& quantity : reporter->quantities())

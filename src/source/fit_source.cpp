@@ -32,12 +32,12 @@ constexpr Index kGroupDraws = 1000;
 FitResult fit_with_groups(const ModelSource& source, const FitOptions& options,
                           const std::vector<Observer>& observers) {
   if (options.algorithm1)
-    throw UsageError("a formula with groups is fitted by the default optimiser: leave out --rule");
+    throw UsageError(
+        "a formula with groups or smooth terms is fitted by the default optimiser: leave out --rule");
   if (options.shape != ShapeChoice::kAutomatic && options.shape != ShapeChoice::kGaussian)
     throw UsageError(
-        "a formula with groups takes its draws by importance, whatever the shape of their posterior: leave "
-        "out "
-        "--shape");
+        "a formula with groups or smooth terms takes its draws by importance, whatever the shape of their "
+        "posterior: leave out --shape");
   FitOptions gaussian = options;
   gaussian.shape = ShapeChoice::kGaussian;
   MixedPosterior found = fit_mixed(*source.mixed, kGroupDraws, gaussian, observers);

@@ -228,8 +228,7 @@ class StoredDrawsReporter final : public Reporter {
   Matrix report(ConstMatrixRef theta, std::uint64_t seed) const override {
     const Index stored = draws_->values.cols();
     if (theta.cols() > stored)
-      throw UsageError(
-          fmt::format("the fit has stored {} draws of its group effects: ask for no more", stored));
+      throw UsageError(fmt::format("the fit has stored {} draws of its parameters: ask for no more", stored));
     std::vector<Index> order(static_cast<std::size_t>(stored));
     std::iota(order.begin(), order.end(), Index{0});
     std::mt19937_64 generator(seed);
@@ -264,7 +263,7 @@ void keep_draws(const Reporter& reporter, const Gaussian& posterior, Matrix thet
 }
 
 std::unique_ptr<Reporter> make_stored_reporter(std::shared_ptr<const FormulaModel> model) {
-  if (model->grouped()) return std::make_unique<StoredDrawsReporter>(model->draws);
+  if (model->grouped() || model->draws) return std::make_unique<StoredDrawsReporter>(model->draws);
   if (model->has_classes()) {
     auto classes = std::make_shared<const ClassRegression>(class_regression_without_data(*model));
     return make_class_reporter(std::move(model), std::move(classes));

@@ -61,6 +61,20 @@ void check_ordered(const FormulaModel& model) {
         "the cut points of an ordered response are in the intercept's place: leave out '0 +' or '- 1'");
 }
 
+/// Rows times squared columns that Laplace's method takes without groups.
+constexpr double kMostWorkOfSmooths = 5e6;
+
+/// Given the sds of smooth terms the posterior is nearly Gaussian, but not together with them.
+bool integrates_smooths(const FormulaModel& model, const EncodedFormula& rows, const FormulaOptions& options,
+                        const table::TableRanks& ranks) {
+  if (model.design.smooths.empty() || !model.horseshoes.empty() || options.joint_smooths || options.batch ||
+      options.start_file || !ranks.alone())
+    return false;
+  if (model.family == Distribution::gaussian) return true;
+  const auto n = static_cast<double>(rows.x.rows()), p = static_cast<double>(rows.x.cols());
+  return model.family != Distribution::student_t && n * p * p <= kMostWorkOfSmooths;
+}
+
 void add_group_model(ModelSource& source, std::shared_ptr<const FormulaModel> model, EncodedFormula rows,
                      const FormulaOptions& options) {
   if (options.batch || options.start_file)
@@ -183,7 +197,7 @@ ModelSource source_of_formula(EncodedByFormula encoded, const FormulaOptions& op
   check_response(*model, learnt.rows);
   set_priors(*model, learnt, options);
   const Index n = learnt.rows.response.size();
-  if (model->grouped())
+  if (model->grouped() || integrates_smooths(*model, learnt.rows, options, ranks))
     add_group_model(source, model, std::move(learnt.rows), options);
   else if (model->has_classes())
     add_class_model(source, model, std::move(learnt.rows), options);

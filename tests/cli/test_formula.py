@@ -114,11 +114,29 @@ class Formula(Case):
         generator = random.Random(3)
         xs = [i / 100 for i in range(200)]
         self.write("d.csv", "x,y\n" + "".join(f"{x},{math.sin(4 * x) + generator.gauss(0, .2):.4f}\n" for x in xs))
-        fitted = self.fit("y ~ s(x)", codes=(0, 3))
+        fitted = self.fit("y ~ s(x)")
         self.assertIn("sd(s(x))", fitted)
+        self.assertEqual(self.record("fit")["warnings"], [])
+        self.fit("y ~ s(x)", "--approximation", "full-rank", codes=(0, 3), out="joint")
+        self.assertGreater(len(self.record("joint")["parameters"]), 12)
+        self.fails(USAGE, "summary", "fit", "--correct", says="smooth terms")
         self.succeeds("predict", "fit", "d.csv", "--out", "p.csv")
         error = [float(row["mean"]) - math.sin(4 * x) for row, x in zip(self.rows("p.csv"), xs)]
         self.assertLess(math.sqrt(sum(e * e for e in error) / len(error)), .1)
+
+    def test_smooth_terms_without_a_curve_are_trusted(self):
+        """The sd of a term that bends nothing may be zero, where a Gaussian of all parameters ends in a funnel."""
+        self.table()
+        for formula, family in (("y ~ s(x) + s(z)", "gaussian"), ("class ~ s(x) + z", "bernoulli"),
+                                ("count ~ s(z) + offset(log(days))", "poisson"), ("Surv(time, status) ~ s(x) + z", "weibull"),
+                                ("grade ~ s(z) + x", "ordered")):
+            with self.subTest(formula):
+                fitted = self.fit(formula, "--family", family)
+                self.assertEqual(self.record("fit")["warnings"], [])
+                self.assertTrue(any(name.startswith("sd(s(") for name in fitted))
+                self.succeeds("predict", "fit", "d.csv", "--out", "p.csv")
+                self.assertEqual(len(self.rows("p.csv")), 200)
+                self.succeeds("summary", "fit")
 
     def test_smooth_terms_beside_groups(self):
         generator = random.Random(4)
@@ -170,12 +188,32 @@ class Formula(Case):
         self.write("new.csv", "x,g\n50,q\n")
         self.fails(DATA, "predict", "fit", "new.csv", says=["'q' is not among the 3 levels", "line 2"])
 
+    def test_a_level_without_complete_rows_is_named(self):
+        generator = random.Random(6)
+        self.write("d.csv", "y,x,k\n" + "".join(
+            f"{generator.gauss(0, 1):.3f},{'NA' if i % 5 == 4 else generator.gauss(0, 1)},{'abcbt'[i % 5]}\n" for i in range(60)))
+        fitted = self.fit("y ~ x + k", "--missing", "drop", codes=(0, 3))
+        self.assertEqual([name for name in fitted if name.startswith("k")], ["k[b]", "k[c]"])
+        self.assertIn("factor 'k': 3 levels, base 'a'; no complete row has 't'", self.record()["notes"])
+
+    def test_predictions_count_the_trials_of_new_rows(self):
+        self.table()
+        self.fit("wins | trials(games) ~ x", codes=(0, 3))
+        self.write("new.csv", "x,games\n50,1\n50,400\n")
+        self.succeeds("predict", "fit", "new.csv", "--out", "p.csv")
+        one, many = (float(row["mean"]) for row in self.rows("p.csv"))
+        self.assertAlmostEqual(many / one, 400, delta=1e-6)
+        self.assertGreater(float(self.rows("p.csv")[1]["q95"]), many)
+        self.write("new.csv", "x,games\n50,2.5\n")
+        self.fails(DATA, "predict", "fit", "new.csv", says="games is 2.5, but counts are")
+
     def test_bad_formulas_are_one_sentence_with_a_caret(self):
         self.table()
         done = self.fails(USAGE, "fit", "d.csv", "--formula", "y ~ x + ", says="character 9: the formula breaks off")
         self.assertIn("  y ~ x + \n          ^\n", done.stderr)
         self.fails(USAGE, "fit", "d.csv", "--formula", "y ~ xx", says="no column 'xx' (did you mean 'x'?)")
         self.fails(USAGE, "fit", "d.csv", "--formula", "y ~ lg(x)", says="no function lg()")
+        self.fails(USAGE, "fit", "d.csv", "--formula", "y ~ C(g, base=)", says="character 15: there is nothing after 'base='")
         done = self.fails(USAGE, "fit", "d.csv", "--formula", "y ~ (x | )", says="character 10: the group is missing after '|'")
         self.assertIn("  y ~ (x | )\n           ^\n", done.stderr)
         self.write("k.csv", "y,id\n" + "".join(f"{i % 5},r{i}\n" for i in range(20)))
@@ -192,6 +230,7 @@ class Formula(Case):
     def test_impossible_data_are_one_sentence(self):
         self.write("e.csv", "y,x,g,t,s\n" + "".join(f"0,{i},a,{i - 3},1\n" for i in range(20)))
         self.fails(DATA, "fit", "e.csv", "--formula", "y ~ x", "--family", "poisson", says="every count of y is 0")
+        self.fails(DATA, "fit", "e.csv", "--formula", "y ~ x", says="y is '0' in every row: there is nothing to explain")
         self.fails(USAGE, "fit", "e.csv", "--formula", "x ~ t + (1 | g)", says="single level, 'a'")
         self.fails(DATA, "fit", "e.csv", "--formula", "Surv(t, s) ~ x", says="survival times must be positive")
         self.write("s.csv", "y,x\n" + "".join(f"{int(i > 9)},{i}\n" for i in range(20)))

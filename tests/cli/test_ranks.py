@@ -109,7 +109,7 @@ class Ranks(Cut):
         tasks = {"columns": ["--response", "y"], "standardised": ["--response", "y", "--standardise"],
                  "bins": ["--response", "y", "--discretise", "mdlp"],
                  "counts": ["--response", "count", "--exclude", "y"],
-                 "formula": ["--formula", "y ~ scale(b)*site + poly(a, 2)"], "smooth": ["--formula", "y ~ s(b) + site"],
+                 "formula": ["--formula", "y ~ scale(b)*site + poly(a, 2)"], "smooth": ["--formula", "y ~ s(b) + site", "--approximation", "full-rank"],
                  "P-spline": ["--response", "a", "--model", "pspline", "--covariate", "b"]}
         for name, task in tasks.items():
             with self.subTest(name):

@@ -174,7 +174,8 @@ TEST(SmoothBesideGroups, GradientsAreDerivatives) {
   std::mt19937_64 generator(8);
   for (const auto& [distribution, terms] :
        {std::pair{Distribution::gaussian, 1}, std::pair{Distribution::poisson, 1},
-        std::pair{Distribution::poisson, 2}}) {
+        std::pair{Distribution::poisson, 2}, std::pair{Distribution::gaussian, 0},
+        std::pair{Distribution::poisson, 0}}) {
     const MixedData data = bent(distribution, terms, generator);
     MixedPriors priors = mixed_test::weak_priors(data);
     priors.location(0) = distribution == Distribution::gaussian ? 18 : 0;
@@ -212,6 +213,38 @@ TEST(SmoothBesideGroups, IsAPriorWithAnUnknownSd) {
               mixed_test::evaluate(with_fixed->model(), theta) +
                   PositivePrior::half_student_t(3, 1.5).at(log_sd).value,
               1e-8);
+}
+
+// Group effects with an sd of nearly zero leave the smooth term alone, and the prior of that sd. With a
+// second such factor the counts are integrated by Laplace's method on both sides.
+TEST(SmoothWithoutGroups, IsWhatGroupsOfNoSpreadLeave) {
+  constexpr double kNone = -14;
+  std::mt19937_64 generator(12);
+  for (const auto& [distribution, terms] :
+       {std::pair{Distribution::gaussian, 1}, std::pair{Distribution::poisson, 2}}) {
+    MixedData data = bent(distribution, terms, generator);
+    MixedPriors priors = mixed_test::weak_priors(data);
+    priors.smooths = {{"s(x)", 2, 3, 1.5}};
+    const auto family = make_response_family(distribution, default_link(distribution),
+                                             default_own_parameters(distribution, data.response));
+    const auto with_groups = make_mixed(data, priors, family);
+    data.terms.clear();
+    priors.sd_scale.clear();
+    const auto alone = make_mixed(data, priors, family);
+    EXPECT_EQ(alone->method(), with_groups->method());
+    EXPECT_EQ(alone->describe().find("group"), std::string::npos);
+    const Index own = family->own_count();
+    Vector theta = Vector::Constant(own + 1, .2), longer = Vector::Constant(own + terms + 1, kNone);
+    theta(own) = longer(own + terms) = -.7;
+    longer.head(own).setConstant(.2);
+    Workers workers(1);
+    const double of_sds = terms * PositivePrior::half_student_t(3, 2.5).at(kNone).value;
+    EXPECT_NEAR(alone->log_densities(theta, workers)(0) + of_sds,
+                with_groups->log_densities(longer, workers)(0), 1e-6);
+    const MixedDraws drawn = alone->draw(theta.replicate(1, 50), 3, workers);
+    EXPECT_TRUE(drawn.population.allFinite());
+    EXPECT_TRUE(drawn.effects.empty());
+  }
 }
 
 }  // namespace

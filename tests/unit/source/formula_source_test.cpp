@@ -83,7 +83,9 @@ TEST(FormulaSource, ModelsSurviveJson) {
        {std::pair<std::string, std::vector<std::string>>{"y ~ x*g + s(x)", {"x ~ student_t(4, 1, 2)"}},
         {"y ~ x + g", {"coefficients ~ regularised_horseshoe(0.5, 2)", "sigma ~ gamma(2, 0.1)"}},
         {"count ~ x + offset(log(x))", {}}}) {
-    const ModelSource source = make_formula_source(data(), by(formula, priors));
+    FormulaOptions options = by(formula, priors);
+    options.joint_smooths = true;  // a model whose effects are integrated out needs its draws, too
+    const ModelSource source = make_formula_source(data(), options);
     const auto json = to_json(*source.spec);
     const ModelSpec back = model_spec_from_json(json, "model.json");
     EXPECT_EQ(to_json(back), json) << formula;

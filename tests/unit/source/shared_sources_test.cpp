@@ -142,7 +142,8 @@ TEST_F(SharedSources, ColumnsOfATable) {
 TEST_F(SharedSources, Formulas) {
   expect_formula(by_formula("y ~ ."));
   expect_formula(by_formula("y ~ scale(b)*site + poly(a, 3) + log(w)"));
-  expect_formula(by_formula("y ~ 0 + C(site, base=north) + factor(w) + s(b)"));
+  expect_formula(by_formula("y ~ 0 + C(site, base=north) + factor(w) + s(b)",
+                            [](auto& o) { o.joint_smooths = true; }));  // as ranks have them always
   expect_formula(by_formula("time ~ a + b + offset(log(w))", [](auto& o) {
     o.family = Distribution::gamma;
     o.weights = "n";
