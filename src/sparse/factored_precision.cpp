@@ -79,16 +79,27 @@ Vector PrecisionStructure::entries_of_rows() const {
   return out;
 }
 
+// Some columns at once, side by side: an entry is then read once for all of them, and each product is a few
+// vector instructions. A column's sum has one order, wherever the column stands.
 Matrix PrecisionStructure::times(ConstVectorRef values, ConstMatrixRef x) const {
-  Matrix out = Matrix::Zero(m_, x.cols());
-  for (Index s = 0; s < x.cols(); ++s)
+  constexpr Index kBlock = 16;
+  using Block = Eigen::Array<double, kBlock, Eigen::Dynamic>;
+  Matrix out(m_, x.cols());
+  Block from(kBlock, m_), to(kBlock, m_);
+  for (Index first = 0; first < x.cols(); first += kBlock) {
+    const Index count = std::min(kBlock, x.cols() - first);
+    from.setZero();
+    from.topRows(count) = x.middleCols(first, count).transpose().array();
+    to.setZero();
     for (std::size_t k = 0; k < rows_.size(); ++k) {
       const Index i = rows_[k];
       const Index j = columns_[k];
       const double value = values(static_cast<Index>(k));
-      out(i, s) += value * x(j, s);
-      if (i != j) out(j, s) += value * x(i, s);
+      to.col(i) += value * from.col(j);
+      if (i != j) to.col(j) += value * from.col(i);
     }
+    out.middleCols(first, count) = to.topRows(count).matrix().transpose();
+  }
   return out;
 }
 
