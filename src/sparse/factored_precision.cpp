@@ -81,14 +81,16 @@ Vector PrecisionStructure::entries_of_rows() const {
 
 // Some columns at once, side by side: an entry is then read once for all of them, and each product is a few
 // vector instructions. A column's sum has one order, wherever the column stands.
+// Some columns at once, side by side: an entry is then read once for all of them. No column depends on the
+// others.
 Matrix PrecisionStructure::times(ConstVectorRef values, ConstMatrixRef x) const {
-  constexpr Index kBlock = 16;
-  using Block = Eigen::Array<double, kBlock, Eigen::Dynamic>;
+  constexpr Index kLanes = 8;
+  using Lanes = Eigen::Array<double, kLanes, Eigen::Dynamic>;
   Matrix out(m_, x.cols());
-  Block from(kBlock, m_), to(kBlock, m_);
-  for (Index first = 0; first < x.cols(); first += kBlock) {
-    const Index count = std::min(kBlock, x.cols() - first);
-    from.setZero();
+  Lanes from(kLanes, m_), to(kLanes, m_);
+  for (Index first = 0; first < x.cols(); first += kLanes) {
+    const Index count = std::min(kLanes, x.cols() - first);
+    from.bottomRows(kLanes - count).setZero();
     from.topRows(count) = x.middleCols(first, count).transpose().array();
     to.setZero();
     for (std::size_t k = 0; k < rows_.size(); ++k) {
@@ -98,7 +100,7 @@ Matrix PrecisionStructure::times(ConstVectorRef values, ConstMatrixRef x) const 
       to.col(i) += value * from.col(j);
       if (i != j) to.col(j) += value * from.col(i);
     }
-    out.middleCols(first, count) = to.topRows(count).matrix().transpose();
+    out.middleCols(first, count) = to.topRows(count).transpose().matrix();
   }
   return out;
 }
