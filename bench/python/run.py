@@ -2,11 +2,11 @@
 """magva beside other ways to a posterior, on the ten models of models.py: errors of means and sds against a long run of NUTS, and
 processor seconds, which a busy machine disturbs less than those of a clock.
 
-usage: bench/python/run.py [--models NAME,...] [--methods NAME,...] [--results FILE] [--figure FILE]
+usage: bench/python/run.py [--models NAME,...] [--methods NAME,...] [--again] [--results FILE] [--figure FILE]
 
 Each method runs in a process of its own, on one thread, with nothing compiled before; what its imports take does not count. A result is
-kept in FILE (build-bench/python.json) and not computed again. Prints the tables of docs/python/benchmark.md for all that is there;
---figure draws its picture. Needs the packages of bench/python/requirements.txt, and magva itself.
+kept in FILE (build-bench/python.json) and not computed again, unless --again says so. Prints the tables of docs/python/benchmark.md for
+all that is there; --figure draws its picture. Needs the packages of bench/python/requirements.txt, and magva itself.
 """
 
 import argparse
@@ -68,13 +68,14 @@ def errors(found, reference):
     return math.sqrt(squares[0]), math.sqrt(squares[1]), math.sqrt(sum(squares))
 
 
-def all_results(models, methods, path):
+def all_results(models, methods, path, again):
     results = json.loads(path.read_text()) if path.exists() else {}
     for model in models:
+        found = results.setdefault(model, {})
         for method in methods:
-            if method not in results.setdefault(model, {}):
-                results[model][method] = measure(model, method)
-                print(model, method, results[model][method].get("cpu_seconds", results[model][method].get("why")), file=sys.stderr)
+            if again or method not in found:
+                found[method] = measure(model, method)
+                print(model, method, found[method].get("cpu_seconds", found[method].get("why")), file=sys.stderr)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(results))
     return {model: results[model] for model in models}
@@ -153,6 +154,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models")
     parser.add_argument("--methods")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("build-bench/python.json"))
     parser.add_argument("--figure", type=pathlib.Path)
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
@@ -161,7 +163,7 @@ def main():
         model, method, file = given.measure
         pathlib.Path(file).write_text(json.dumps(measure_here(model, method)))
         return
-    results = all_results(names(given.models, MODELS), names(given.methods, METHODS), given.results)
+    results = all_results(names(given.models, MODELS), names(given.methods, METHODS), given.results, given.again)
     results = {model: found for model, found in results.items() if REFERENCE in found and OURS in found}
     print_tables(results)
     if given.figure:

@@ -32,7 +32,7 @@ def _numbers(value: Any, what: str) -> Array:
 
 
 def _type(value: Any) -> str:
-    return f"{type(value).__name__} with dtype {value.dtype}" if hasattr(value, "dtype") else type(value).__name__
+    return f"{type(value).__name__} with dtype {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def _pair(answer: Any) -> tuple[Any, Any]:

@@ -96,7 +96,15 @@ def _trace(model: Any, args: Any, kwargs: Any) -> _Traced:
         return found[-1].param_info.z, _observed(found[-1].model_trace)
 
     found: list[Any] = []
-    sites, _ = jax.eval_shape(initialize, jax.ShapeDtypeStruct((2,), np.uint32))
+    try:
+        sites, _ = jax.eval_shape(initialize, jax.ShapeDtypeStruct((2,), np.uint32))
+    except ImportError as error:
+        if "funsor" not in str(error):
+            raise
+        raise ImportError(
+            "the model has discrete latent sites, which NumPyro sums out if the package funsor is installed; "
+            "or sum them out in the model, as dist.MixtureSameFamily does"
+        ) from None
     if _outlives_the_trace(found[-1].model_trace):
         sites, observed = initialize(jax.random.PRNGKey(1))
     else:

@@ -35,6 +35,8 @@ __all__ = [
 class OptionError(ValueError, TypeError):
     """A keyword argument that is no option."""
 
+    __module__ = "magva"  # where users find it
+
 
 class FittingOptions(TypedDict, total=False):
     """How a fit is run; ``magva.options`` explains each."""

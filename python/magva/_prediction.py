@@ -27,9 +27,21 @@ def predict(handle: _core.Fit, data: Any, *, level: float, number: int, seed: in
     if not 0 < level < 1:
         raise ValueError(f"level is {level!r} and must be between 0 and 1")
     found = handle.predict(make_table(data), missing == "drop", number, seed, level, scale == "link", correct)
-    columns = _columns(found, np.asarray(handle.classes, dtype=object), scale)
+    columns = _columns(found, _class_values(handle.classes), scale)
     index = data.index[found["row"]] if isinstance(data, pd.DataFrame) and len(found["row"]) else None
     return pd.DataFrame(columns, index=index)
+
+
+def _class_values(classes: list[str]) -> Any:
+    """Classes as values that can be compared with the data: the engine has their texts."""
+    if set(classes) <= {"True", "False"}:
+        return np.array([name == "True" for name in classes])
+    for number in (int, float):
+        try:
+            return np.array([number(name) for name in classes])
+        except ValueError:
+            continue
+    return np.asarray(classes, dtype=object)
 
 
 def _columns(found: dict[str, Any], classes: Any, scale: str) -> dict[str, Any]:

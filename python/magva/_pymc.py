@@ -55,7 +55,10 @@ def fit_pymc(
     from pymc.util import get_default_varnames
 
     checked = check_options("fit_pymc", options)
-    model = pm.modelcontext(model)
+    if model is None:
+        model = pm.Model.get_context(error_if_none=False)
+    if model is None:
+        raise TypeError("there is no model: give it, magva.fit_pymc(model), or call within its 'with' block")
     if not isinstance(model, pm.Model):
         raise TypeError(f"model is a {type(model).__name__} and must be a pymc.Model")
     if not model.value_vars:
@@ -83,17 +86,20 @@ def fit_pymc(
 def _structure(model: Any, shapes: dict[str, tuple[int, ...]], outputs: _Outputs, shape_info: Any) -> Structure:
     dims = {name: tuple(own) for name, own in model.named_vars_to_dims.items()}
     observed = {rv.name: np.asarray(model.rvs_to_values[rv].data) for rv in model.observed_RVs if hasattr(model.rvs_to_values[rv], "data")}
+    coords = {name: np.asarray(values) for name, values in model.coords.items() if values is not None}
     return Structure.from_shapes(
         shapes,
         {name: dims[name] for name in shapes if name in dims},
-        coords={name: np.asarray(values) for name, values in model.coords.items() if values is not None},
+        coords=coords,
         observed=observed,
         observed_dims={name: dims[name] for name in observed if name in dims},
-        groups=_groups(model, list(shapes), outputs, shape_info) if model.observed_RVs else {},
+        groups=_groups(model, list(shapes), dims, coords, outputs, shape_info) if model.observed_RVs else {},
     )
 
 
-def _groups(model: Any, names: list[str], outputs: _Outputs, shape_info: Any) -> dict[str, Callable[[Array], dict[str, Array]]]:
+def _groups(
+    model: Any, names: list[str], dims: dict[str, tuple[str, ...]], coords: dict[str, Any], outputs: _Outputs, shape_info: Any
+) -> dict[str, Callable[[Array], dict[str, Array]]]:
     """What ArviZ is told besides the draws, made when it asks. ``outputs`` are the variables of these names."""
 
     def log_likelihood(theta: Array) -> dict[str, Array]:
@@ -104,8 +110,23 @@ def _groups(model: Any, names: list[str], outputs: _Outputs, shape_info: Any) ->
     def posterior_predictive(theta: Array) -> dict[str, Array]:
         import pymc as pm
 
-        points = [dict(zip(names, outputs.at(point), strict=True)) for point in theta]
-        found = pm.sample_posterior_predictive(points, model=model, random_seed=1, progressbar=False, return_inferencedata=False)
+        rows = [outputs.at(point) for point in theta]
+        draws = {name: np.array([row[i] for row in rows])[None] for i, name in enumerate(names)}
+        # PyMC draws variables afresh, from the prior, if it does not see that their coordinates are still those of the draws.
+        posterior = _dataset(draws, dims, coords)
+        found = pm.sample_posterior_predictive(posterior, model=model, random_seed=1, progressbar=False, return_inferencedata=False)
         return {name: np.asarray(array).reshape(len(theta), *np.shape(array)[2:]) for name, array in found.items()}
 
     return {"log_likelihood": log_likelihood, "posterior_predictive": posterior_predictive}
+
+
+def _dataset(draws: dict[str, Array], dims: dict[str, tuple[str, ...]], coords: dict[str, Any]) -> Any:
+    """Draws (chain, draw, ...) as a Dataset of xarray, which comes with PyMC."""
+    import xarray
+
+    variables = {}
+    for name, array in draws.items():
+        own = dims.get(name) or tuple(f"{name}_dim_{k}" for k in range(array.ndim - 2))
+        variables[name] = (("chain", "draw", *own), array)
+    used = {dim for own, _ in variables.values() for dim in own}
+    return xarray.Dataset(variables, coords={name: values for name, values in coords.items() if name in used})

@@ -1,5 +1,6 @@
 """Every adapter against one posterior with a known answer: a conjugate normal mean, and scales on their own scale."""
 
+import importlib.util
 import os
 import pathlib
 
@@ -252,6 +253,18 @@ class TestNumpyro:
         with pytest.raises(TypeError, match="model is a int"):
             magva.fit_numpyro(3)
 
+    @pytest.mark.filterwarnings("ignore::FutureWarning")
+    @pytest.mark.skipif(importlib.util.find_spec("funsor") is not None, reason="NumPyro can sum discrete sites out")
+    def test_discrete_sites(self):
+        numpyro = pytest.importorskip("numpyro")
+
+        def model():
+            kind = numpyro.sample("kind", numpyro.distributions.Bernoulli(0.5))
+            numpyro.sample("y", numpyro.distributions.Normal(kind, 1.0), obs=1.0)
+
+        with pytest.raises(ImportError, match="discrete latent sites"):
+            magva.fit_numpyro(model)
+
 
 class TestPymc:
     def test_known_answer_with_dims(self):
@@ -283,6 +296,19 @@ class TestPymc:
             magva.fit_pymc(pm.Model())
         with pytest.raises(TypeError, match=r"must be a pymc\.Model"):
             magva.fit_pymc(3)
+        with pytest.raises(TypeError, match="there is no model: give it"):
+            magva.fit_pymc()
+
+    def test_predictions_are_those_of_the_posterior(self):
+        """Of variables with coordinates, too: PyMC would draw these from the prior if it took the coordinates for changed."""
+        pm = pytest.importorskip("pymc")
+        far = np.array([20.0, -20.0, 40.0])
+        with pm.Model(coords={"case": ["a", "b", "c"]}) as model:
+            effect = pm.Normal("effect", 0, 100, dims="case")
+            pm.Normal("y", effect, 0.1, observed=far, dims="case")
+        predicted = magva.fit_pymc(model).to_arviz(200).posterior_predictive["y"].values[0]
+        # Posterior and noise have sds of .1.
+        np.testing.assert_allclose(predicted.mean(axis=0), far, atol=5 * 0.1 * np.sqrt(2 / 200))
 
 
 STAN = pathlib.Path(os.environ.get("MAGVA_TEST_STAN", pathlib.Path(__file__).parents[2] / "build" / "stan"))

@@ -154,6 +154,18 @@ def test_prediction_of_a_frame_keeps_its_index(frame):
         fit.predict(new[["race"]])
 
 
+@pytest.mark.parametrize("classes", [("no", "yes"), (False, True), (0, 1), (1.5, 2.5)])
+def test_predicted_classes_are_values_of_the_response(frame, classes, tmp_path):
+    data = frame[["age", "weight"]].assign(y=np.where(frame["age"] + frame["weight"] > 110, *reversed(classes)))
+    fit = magva.fit_table(data, "y", model="logistic")
+    fit.save(tmp_path / "fit")
+    for one in (fit, magva.load(tmp_path / "fit")):
+        predicted = one.predict(data)
+        assert (predicted["observed"] == data["y"]).all()
+        assert (predicted["class"] == data["y"]).mean() > 0.8
+        assert set(predicted["class"]) <= set(classes)
+
+
 def test_arrays_dense_and_sparse(frame):
     scipy_sparse = pytest.importorskip("scipy.sparse")
     rng = np.random.default_rng(1)

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
 
 #include "assess/assess.hpp"
 #include "fit/runs.hpp"
@@ -92,16 +94,27 @@ class ShapeRun {
     Evaluator evaluator(model_, choose_threads(options_.threads, model_), &control);
     try {
       control.enter(Phase::kShape);
-      auto shaped = std::make_shared<const ShapedGaussian>(
-          fit_shape(evaluator, fitted_, first_map(shape), {.iterations = iterations, .seed = options_.seed}));
+      const ShapeFitOptions how{.iterations = iterations, .seed = options_.seed, .least_gain = least_gain()};
+      auto shaped = fit_shape(evaluator, fitted_, first_map(shape), how);
       const std::int64_t gradients = control.evaluations();
-      Assessment assessment = assess_shape(*shaped, control);
-      if (shape == ShapeChoice::kFlow || !is_close(assessment)) keep_doubts(*shaped, assessment);
-      if (!control.stopped()) decide(std::move(shaped), std::move(assessment));
+      if (shaped)
+        assess_and_decide(shape, std::make_shared<const ShapedGaussian>(std::move(*shaped)), control);
       result_.gradient_evaluations = gradients;
     } catch (const Stopped&) {  // the result is what it was
     }
     result_.seconds = control.seconds();
+  }
+
+  /// A shape that was asked for is fitted to its end.
+  double least_gain() const {
+    return options_.shape == ShapeChoice::kAutomatic ? kNoise * std::numbers::sqrt2 * result_.elbo_se
+                                                     : -std::numeric_limits<double>::infinity();
+  }
+
+  void assess_and_decide(ShapeChoice shape, std::shared_ptr<const ShapedGaussian> shaped, Control& control) {
+    Assessment assessment = assess_shape(*shaped, control);
+    if (shape == ShapeChoice::kFlow || !is_close(assessment)) keep_doubts(*shaped, assessment);
+    if (!control.stopped()) decide(std::move(shaped), std::move(assessment));
   }
 
   ShapeMap first_map(ShapeChoice shape) const {

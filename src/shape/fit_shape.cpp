@@ -20,15 +20,21 @@ constexpr double kLongestStep = .3;
 /// A draw whose whitened gradient is longer than this, for each root of a parameter, counts as that long:
 /// far out in a tail one draw would decide everything.
 constexpr double kLongestGradient = 20;
+/// Iterations of a trial, as a part of all, and pairs of draws by which it is compared with the Gaussian. The
+/// rest at most doubles what the trial has gained.
+constexpr int kTrialPart = 5;
+constexpr Index kTrialPairs = 512;
+constexpr double kTrialShare = .5;
 
 class ShapeFit {
  public:
   ShapeFit(Evaluator& evaluator, const Gaussian& start, ShapeMap map, const ShapeFitOptions& options)
       : evaluator_(evaluator),
         options_(options),
-        mean_(start.mean()),
-        root_(covariance_root(start)),
-        first_root_(root_),
+        first_mean_(start.mean()),
+        first_root_(covariance_root(start)),
+        mean_(first_mean_),
+        root_(first_root_),
         map_(std::move(map)),
         kernel_(start.dimension(), start.dimension(), evaluator.workers()) {
     RuleOptions rule = rule_defaults(RuleKind::kAdam);
@@ -40,21 +46,52 @@ class ShapeFit {
               make_update(parameter.manifold, rule, parameter.value.rows(), parameter.value.cols()));
   }
 
-  ShapedGaussian run() {
-    for (int t = 0; t < options_.iterations; ++t) {
-      const double share = static_cast<double>(t) / options_.iterations;
-      iterate(t, .5 * (1 + std::cos(std::numbers::pi * share)));
-    }
-    return {Gaussian::dense(mean_, root_), std::move(map_)};
+  std::optional<ShapedGaussian> run() {
+    const int trial = std::isfinite(options_.least_gain) ? options_.iterations / kTrialPart : 0;
+    ascend(0, trial);
+    if (trial > 0 && !can_gain()) return std::nullopt;
+    ascend(trial, options_.iterations);
+    return ShapedGaussian(Gaussian::dense(mean_, root_), std::move(map_));
   }
 
  private:
+  /// With steps that decay to 0.
+  void ascend(int begin, int end) {
+    for (int t = begin; t < end; ++t) {
+      const double share = static_cast<double>(t - begin) / (end - begin);
+      iterate(t, .5 * (1 + std::cos(std::numbers::pi * share)));
+    }
+  }
+
+  /// Columns of noise, then the same with the other sign.
+  Matrix antithetic(NoiseStream stream, std::uint64_t iteration, Index pairs) const {
+    Matrix noise(mean_.size(), 2 * pairs);
+    Noise(options_.seed, stream).fill(iteration, 0, noise.leftCols(pairs));
+    noise.rightCols(pairs) = -noise.leftCols(pairs);
+    return noise;
+  }
+
+  /// By the same noise for both, which cancels where they are alike.
+  bool can_gain() {
+    const Matrix noise = antithetic(NoiseStream::kEvaluation, 0, kTrialPairs);
+    const auto drawn = [&](const Vector& mean, const Matrix& root) -> Matrix {
+      return Matrix(root.triangularView<Eigen::Lower>() * noise).colwise() + mean;
+    };
+    const ShapePass pass = map_.forward(drawn(mean_, root_));
+    const Vector change = evaluator_.evaluate_values(pass.theta) + pass.log_det -
+                          evaluator_.evaluate_values(drawn(first_mean_, first_root_));
+    const Vector of_pair = .5 * (change.head(kTrialPairs) + change.tail(kTrialPairs));
+    if (!of_pair.allFinite()) return true;  // draws do not tell
+    const auto count = static_cast<double>(kTrialPairs);
+    const double mean = of_pair.mean();
+    const double se = std::sqrt((of_pair.array() - mean).square().sum() / (count - 1) / count);
+    const double gain = mean + (root_.diagonal().array().log() - first_root_.diagonal().array().log()).sum();
+    return gain + se > kTrialShare * options_.least_gain;
+  }
+
   void iterate(int t, double decay) {
     const Index m = mean_.size();
-    Matrix noise(m, 2 * options_.pairs);
-    Noise(options_.seed, NoiseStream::kFit)
-        .fill(static_cast<std::uint64_t>(t), 0, noise.leftCols(options_.pairs));
-    noise.rightCols(options_.pairs) = -noise.leftCols(options_.pairs);
+    const Matrix noise = antithetic(NoiseStream::kFit, static_cast<std::uint64_t>(t), options_.pairs);
     const Matrix z = Matrix(root_.triangularView<Eigen::Lower>() * noise).colwise() + mean_;
     const ShapePass pass = map_.forward(z);
     Vector log_density(z.cols());
@@ -115,9 +152,10 @@ class ShapeFit {
 
   Evaluator& evaluator_;
   const ShapeFitOptions& options_;
+  const Vector first_mean_;
+  const Matrix first_root_;
   Vector mean_;
   Matrix root_;
-  Matrix first_root_;
   ShapeMap map_;
   TallSkinny kernel_;
   std::vector<std::unique_ptr<BlockUpdate>> updates_;
@@ -125,8 +163,8 @@ class ShapeFit {
 
 }  // namespace
 
-ShapedGaussian fit_shape(Evaluator& evaluator, const Gaussian& start, ShapeMap map,
-                         const ShapeFitOptions& options) {
+std::optional<ShapedGaussian> fit_shape(Evaluator& evaluator, const Gaussian& start, ShapeMap map,
+                                        const ShapeFitOptions& options) {
   return ShapeFit(evaluator, start, std::move(map), options).run();
 }
 

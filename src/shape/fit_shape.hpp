@@ -7,6 +7,8 @@
 // steps, which in the coordinates L^-1 (z - mean) are the gradient itself, halved on the diagonal; the
 // parameters of the layers take Adam's steps, on their manifolds.
 #include <cstdint>
+#include <limits>
+#include <optional>
 
 #include "core/evaluator.hpp"
 #include "shape/shaped_gaussian.hpp"
@@ -18,10 +20,14 @@ struct ShapeFitOptions {
   Index pairs = 16;   ///< of draws in an iteration
   double step = .03;  ///< of the layers' parameters, at first
   std::uint64_t seed = 1;
+  /// What it must gain over the Gaussian, in nats, to be of use. A fifth of the iterations, as a fit of their
+  /// own, show whether it can; if not, that is all.
+  double least_gain = -std::numeric_limits<double>::infinity();
 };
 
-/// `map` is where it starts, as a rule the identity. Throws Stopped where the fit must end.
-ShapedGaussian fit_shape(Evaluator& evaluator, const Gaussian& start, ShapeMap map,
-                         const ShapeFitOptions& options);
+/// `map` is where it starts, as a rule the identity. Nothing where it cannot gain enough. Throws Stopped
+/// where the fit must end.
+std::optional<ShapedGaussian> fit_shape(Evaluator& evaluator, const Gaussian& start, ShapeMap map,
+                                        const ShapeFitOptions& options);
 
 }  // namespace magva

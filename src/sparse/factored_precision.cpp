@@ -79,16 +79,29 @@ Vector PrecisionStructure::entries_of_rows() const {
   return out;
 }
 
+// Some columns at once, side by side: an entry is then read once for all of them, and each product is a few
+// vector instructions. A column's sum has one order, wherever the column stands.
+// Some columns at once, side by side: an entry is then read once for all of them. No column depends on the
+// others.
 Matrix PrecisionStructure::times(ConstVectorRef values, ConstMatrixRef x) const {
-  Matrix out = Matrix::Zero(m_, x.cols());
-  for (Index s = 0; s < x.cols(); ++s)
+  constexpr Index kLanes = 8;
+  using Lanes = Eigen::Array<double, kLanes, Eigen::Dynamic>;
+  Matrix out(m_, x.cols());
+  Lanes from(kLanes, m_), to(kLanes, m_);
+  for (Index first = 0; first < x.cols(); first += kLanes) {
+    const Index count = std::min(kLanes, x.cols() - first);
+    from.bottomRows(kLanes - count).setZero();
+    from.topRows(count) = x.middleCols(first, count).transpose().array();
+    to.setZero();
     for (std::size_t k = 0; k < rows_.size(); ++k) {
       const Index i = rows_[k];
       const Index j = columns_[k];
       const double value = values(static_cast<Index>(k));
-      out(i, s) += value * x(j, s);
-      if (i != j) out(j, s) += value * x(i, s);
+      to.col(i) += value * from.col(j);
+      if (i != j) to.col(j) += value * from.col(i);
     }
+    out.middleCols(first, count) = to.topRows(count).transpose().matrix();
+  }
   return out;
 }
 

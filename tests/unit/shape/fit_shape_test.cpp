@@ -5,6 +5,7 @@
 
 #include "magva/error.hpp"
 #include "magva/fit.hpp"
+#include "shape/fit_shape.hpp"
 #include "shape/shaped_gaussian.hpp"
 #include "unit/shape/shape_maps.hpp"
 
@@ -127,6 +128,30 @@ TEST(FitShape, TheDefaultTriesAShapeWhereTheGaussianIsInDoubt) {
   EXPECT_TRUE(result.posterior.has_shape());
   EXPECT_TRUE(result.trusted);
   EXPECT_TRUE(result.warnings.empty());
+}
+
+TEST(FitShape, ATrialGivesUpWhatCannotGain) {
+  const auto model = test::gaussian_target(Vector{{1, -2}}, Matrix{{2, .5}, {.5, 1}}, 0);
+  const Gaussian exact = fit(model, with_shape(ShapeChoice::kGaussian)).posterior;
+  Evaluator evaluator(model, 1);
+  const ShapeFitOptions options{.iterations = 600, .least_gain = .1};
+  EXPECT_FALSE(fit_shape(evaluator, exact, ShapeMap::skewed(exact), options));
+  EXPECT_LT(evaluator.evaluations(), 600 * options.pairs);  // half of all
+}
+
+TEST(FitShape, ATrialGoesOnToWhatGains) {
+  const ShapedGaussian truth = skewed_posterior(test::random_gaussian(3, 21));
+  const auto model = density_of(truth);
+  const FitResult gaussian = fit(model, with_shape(ShapeChoice::kGaussian));
+  ASSERT_LT(gaussian.elbo, -.02);
+  Evaluator evaluator(model, 1);
+  const auto found = fit_shape(evaluator, gaussian.posterior, ShapeMap::skewed(gaussian.posterior),
+                               {.least_gain = -.5 * gaussian.elbo});
+  ASSERT_TRUE(found);
+  EXPECT_GE(evaluator.evaluations(), 600 * 2 * ShapeFitOptions{}.pairs);
+  // The density is normalised: its KL divergence from the fit is minus the mean of log h - log q.
+  const Matrix theta = found->draws(4000, 5);
+  EXPECT_GT((truth.log_density(theta) - found->log_density(theta)).mean(), -3e-3);
 }
 
 TEST(FitShape, InvalidOptionsAreRefused) {
