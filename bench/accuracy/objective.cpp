@@ -78,7 +78,7 @@ Frame diagonal_frame(Vector scales) {
   return {times, times};
 }
 
-Gaussian climb(const Expected& expected, const Gaussian& start, const Frame& frame) {
+Gaussian ascend(const Expected& expected, const Gaussian& start, const Frame& frame) {
   const Objective objective(expected, start, frame);
   Evaluator evaluator(objective, 1);
   Vector at = objective.coordinates(start);

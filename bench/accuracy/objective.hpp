@@ -1,5 +1,5 @@
 #pragma once
-// The ELBO of low-rank-plus-diagonal Gaussians as a function without noise, climbed by L-BFGS: an optimiser
+// The ELBO of low-rank-plus-diagonal Gaussians as a function without noise, maximised by L-BFGS: an optimiser
 // that has nothing in common with the default's.
 #include <functional>
 #include <memory>
@@ -35,6 +35,6 @@ struct Frame {
 Frame dense_frame(Matrix root);
 Frame diagonal_frame(Vector scales);
 
-Gaussian climb(const Expected& expected, const Gaussian& start, const Frame& frame);
+Gaussian ascend(const Expected& expected, const Gaussian& start, const Frame& frame);
 
 }  // namespace magva::bench

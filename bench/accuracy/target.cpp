@@ -59,7 +59,7 @@ class ExactTarget final : public Target {
     const auto expected = exact_expectation(glm_);
     double highest = -std::numeric_limits<double>::infinity();
     for (const Gaussian& start : starts)
-      highest = std::max(highest, glm_.elbo(climb(*expected, start, root)));
+      highest = std::max(highest, glm_.elbo(ascend(*expected, start, root)));
     return highest;
   }
 
@@ -70,7 +70,7 @@ class ExactTarget final : public Target {
 };
 
 /// Without the full-rank optimum. The mean-field ELBO is concave in mean and sds (Challis and Barber 2013),
-/// so that one climb finds its top.
+/// so that one ascent finds its maximum.
 class WideTarget final : public Target {
  public:
   explicit WideTarget(Glm glm) : glm_(std::move(glm)), regression_(regression_of(glm_)) {}
@@ -80,18 +80,19 @@ class WideTarget final : public Target {
 
   double best(Index rank, const std::vector<Gaussian>& found) const override {
     const auto expected = exact_expectation(glm_);
-    const Gaussian top = climb_from(*expected, found.front());
-    double highest = glm_.elbo(top);
+    const Gaussian maximum = ascend_from(*expected, found.front());
+    double highest = glm_.elbo(maximum);
     if (rank == 0) return highest;
-    std::vector<Gaussian> starts = random_starts(top.mean(), top.residual_sd(), rank);
+    std::vector<Gaussian> starts = random_starts(maximum.mean(), maximum.residual_sd(), rank);
     starts.insert(starts.end(), found.begin() + 1, found.end());
-    for (const Gaussian& start : starts) highest = std::max(highest, glm_.elbo(climb_from(*expected, start)));
+    for (const Gaussian& start : starts)
+      highest = std::max(highest, glm_.elbo(ascend_from(*expected, start)));
     return highest;
   }
 
  private:
-  static Gaussian climb_from(const Expected& expected, const Gaussian& start) {
-    return climb(expected, start, diagonal_frame(start.residual_sd()));
+  static Gaussian ascend_from(const Expected& expected, const Gaussian& start) {
+    return ascend(expected, start, diagonal_frame(start.residual_sd()));
   }
   Glm glm_;
   std::unique_ptr<Model> regression_;
@@ -111,7 +112,7 @@ class SampledTarget final : public Target {
       // A full covariance is W W' with a little of a diagonal.
       const Gaussian start = q.is_dense() ? Gaussian::low_rank(q.mean(), q.factors(), 1e-3 * sd) : q;
       const Frame root = q.is_dense() ? dense_frame(q.factors()) : diagonal_frame(sd);
-      highest = std::max({highest, elbo(climb(*expected, start, root)), elbo(q)});
+      highest = std::max({highest, elbo(ascend(*expected, start, root)), elbo(q)});
     }
     return highest;
   }

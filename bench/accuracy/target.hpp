@@ -15,8 +15,8 @@ class Target {
   /// The same posterior with the engine's own expectations; null if it has none.
   virtual const Model* exact_model() const { return nullptr; }
   virtual double elbo(const Gaussian& q) const = 0;
-  /// The ELBO of the best Gaussian of that rank (m: full rank): the highest top that climbs from `found` and
-  /// from places of its own reach.
+  /// The ELBO of the best Gaussian of that rank (m: full rank): the highest maximum that ascents from `found`
+  /// and from places of its own reach.
   virtual double best(Index rank, const std::vector<Gaussian>& found) const = 0;
 };
 

@@ -86,35 +86,35 @@ LowRankPoint narrowed(ExactElbo& elbo, LowRankPoint point) {
 }
 
 /// An ascent by gradients from where steps with C have ended, and C at its end.
-QuadraticClimb go_on_by_gradients(ExactElbo& elbo, const QuadraticClimb& climb, double tolerance,
-                                  const ExactObserver& go_on) {
-  const Matrix& curvature = climb.here.curvature;
+QuadraticAscent go_on_by_gradients(ExactElbo& elbo, const QuadraticAscent& ascent, double tolerance,
+                                   const ExactObserver& go_on) {
+  const Matrix& curvature = ascent.here.curvature;
   const Vector conditional_sd = curvature.diagonal().cwiseSqrt().cwiseInverse();
-  LowRankFit fit = ascend_low_rank(elbo, climb.at, {conditional_sd, curvature}, tolerance, go_on);
+  LowRankFit fit = ascend_low_rank(elbo, ascent.at, {conditional_sd, curvature}, tolerance, go_on);
   CurvedElbo end = elbo.low_rank(fit.at.mean, fit.at.factors, fit.at.residual_sd);
   end.curvature = positive_part(end.curvature);
   return {std::move(fit.at), std::move(end), fit.stop};
 }
 
 /// Near the local maximum above a start: by steps with C, and where these end early by gradients.
-QuadraticClimb approach_maximum(ExactElbo& elbo, const LowRankPoint& start, const ExactObserver& go_on) {
-  QuadraticClimb climb = climb_by_quadratics(elbo, start, kExactTolerance, go_on);
-  if (climb.stop.converged || climb.stop.interrupted) return climb;
-  return go_on_by_gradients(elbo, climb, kFinalTolerance, go_on);
+QuadraticAscent approach_maximum(ExactElbo& elbo, const LowRankPoint& start, const ExactObserver& go_on) {
+  QuadraticAscent ascent = ascend_by_quadratics(elbo, start, kExactTolerance, go_on);
+  if (ascent.stop.converged || ascent.stop.interrupted) return ascent;
+  return go_on_by_gradients(elbo, ascent, kFinalTolerance, go_on);
 }
 
 /// That maximum: by steps with C, and where these hardly converge by gradients.
-void settle_at_maximum(ExactElbo& elbo, QuadraticClimb& climb, const ExactObserver& go_on) {
-  if (!climb.stop.converged || settle_by_quadratics(elbo, climb, go_on)) return;
-  QuadraticClimb closer = go_on_by_gradients(elbo, climb, kSettledTolerance, go_on);
-  if (!closer.stop.converged) closer.stop = climb.stop;  // as it was
+void settle_at_maximum(ExactElbo& elbo, QuadraticAscent& ascent, const ExactObserver& go_on) {
+  if (!ascent.stop.converged || settle_by_quadratics(elbo, ascent, go_on)) return;
+  QuadraticAscent closer = go_on_by_gradients(elbo, ascent, kSettledTolerance, go_on);
+  if (!closer.stop.converged) closer.stop = ascent.stop;  // as it was
   settle_by_quadratics(elbo, closer, go_on);
-  climb = std::move(closer);
+  ascent = std::move(closer);
 }
 
 /// What an ascent from `other` may lead to above the maximum that was found. Where the exact ELBO differs
 /// from what the quadratic says of both, so much may still be gained.
-double possible_gain(ExactElbo& elbo, const QuadraticClimb& found, const LowRankPoint& other,
+double possible_gain(ExactElbo& elbo, const QuadraticAscent& found, const LowRankPoint& other,
                      double quadratic_gain) {
   LowRankDerivatives ignored;
   const double gain = elbo.low_rank(other.mean, other.factors, other.residual_sd, ignored) - found.here.elbo;
@@ -130,7 +130,7 @@ bool same_maximum(const QuadraticFit& rough, const LowRankPoint& found, double o
 
 /// Of the local maxima for the quadratic there those that may be higher: seen roughly, as they were found,
 /// then to rounding, so that of two maxima that are almost as high all runs choose the same.
-void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed,
+void follow_quadratic(ExactElbo& elbo, QuadraticAscent& found, std::uint64_t seed,
                       const ExactObserver& go_on) {
   const Matrix curvature = found.here.curvature;
   const auto maxima =
@@ -148,7 +148,7 @@ void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed
     if (!may_gain(rough, -kRoughness)) continue;
     const QuadraticFit fine = newton_quadratic_fit(curvature, rough.residual_sd, rough.factors.cols());
     if (!may_gain(fine, kSmallestAdvantage)) continue;
-    QuadraticClimb other = approach_maximum(elbo, {mean, fine.factors, fine.residual_sd}, go_on);
+    QuadraticAscent other = approach_maximum(elbo, {mean, fine.factors, fine.residual_sd}, go_on);
     if (other.here.elbo < found.here.elbo - kRoughness) continue;
     settle_at_maximum(elbo, other, go_on);
     if (!(other.here.elbo > found.here.elbo)) continue;
@@ -160,7 +160,7 @@ void follow_quadratic(ExactElbo& elbo, QuadraticClimb& found, std::uint64_t seed
 /// Where C and products with it cost little beside a pass.
 LowRankFit fit_by_quadratics(ExactElbo& elbo, const LowRankPoint& start, std::uint64_t seed,
                              const ExactObserver& go_on) {
-  QuadraticClimb found = approach_maximum(elbo, narrowed(elbo, start), go_on);
+  QuadraticAscent found = approach_maximum(elbo, narrowed(elbo, start), go_on);
   settle_at_maximum(elbo, found, go_on);
   if (start.factors.cols() > 0 && !found.stop.interrupted) follow_quadratic(elbo, found, seed, go_on);
   return {std::move(found.at), found.here.elbo, found.stop};

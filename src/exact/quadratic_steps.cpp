@@ -17,7 +17,7 @@ constexpr int kMostSteps = 30;
 constexpr double kWorthyShare = .5;
 /// Of the tolerance, in the search for the covariance.
 constexpr double kInnerShare = .1;
-/// Steps that settle a climb, and the gain of one that is not worth a pass: in nats, and relative to the
+/// Steps that settle an ascent, and the gain of one that is not worth a pass: in nats, and relative to the
 /// ELBO.
 constexpr int kMostSettlingSteps = 10;
 constexpr double kSettledGain = 1e-8;
@@ -31,12 +31,12 @@ struct QuadraticStep {
 };
 
 /// To the mean that C asks for and to a covariance that was sought for it.
-QuadraticStep step_from(const QuadraticClimb& climb, QuadraticFit covariance) {
-  const LowRankPoint& at = climb.at;
-  const Vector step = Eigen::LLT<Matrix>(climb.here.curvature).solve(climb.here.gradient);
-  const double squared = step.dot(climb.here.gradient);
+QuadraticStep step_from(const QuadraticAscent& ascent, QuadraticFit covariance) {
+  const LowRankPoint& at = ascent.at;
+  const Vector step = Eigen::LLT<Matrix>(ascent.here.curvature).solve(ascent.here.gradient);
+  const double squared = step.dot(ascent.here.gradient);
   const double gain = .5 * squared + covariance.value -
-                      QuadraticFitter(climb.here.curvature).value(at.factors, at.residual_sd);
+                      QuadraticFitter(ascent.here.curvature).value(at.factors, at.residual_sd);
   return {{at.mean + step, std::move(covariance.factors), std::move(covariance.residual_sd)},
           gain,
           std::sqrt(squared)};
@@ -50,52 +50,52 @@ CurvedElbo evaluate(ExactElbo& elbo, const LowRankPoint& at) {
 }
 
 /// Goes on with a step that was found, if it rises; what it gained.
-double take(ExactElbo& elbo, QuadraticClimb& climb, QuadraticStep step) {
+double take(ExactElbo& elbo, QuadraticAscent& ascent, QuadraticStep step) {
   CurvedElbo next = evaluate(elbo, step.to);
-  const double gain = next.elbo - climb.here.elbo;
+  const double gain = next.elbo - ascent.here.elbo;
   if (gain > 0) {
-    climb.at = std::move(step.to);
-    climb.here = std::move(next);
-    ++climb.stop.iterations;
+    ascent.at = std::move(step.to);
+    ascent.here = std::move(next);
+    ++ascent.stop.iterations;
   }
   return gain;
 }
 
 /// Notes what a step promises.
-void note(QuadraticClimb& climb, const QuadraticStep& step) {
-  climb.stop.predicted_gain = step.gain;
-  climb.stop.gradient_norm = step.gradient_norm;
+void note(QuadraticAscent& ascent, const QuadraticStep& step) {
+  ascent.stop.predicted_gain = step.gain;
+  ascent.stop.gradient_norm = step.gradient_norm;
 }
 
 }  // namespace
 
-QuadraticClimb climb_by_quadratics(ExactElbo& elbo, LowRankPoint start, double tolerance,
-                                   const ExactObserver& go_on) {
+QuadraticAscent ascend_by_quadratics(ExactElbo& elbo, LowRankPoint start, double tolerance,
+                                     const ExactObserver& go_on) {
   CurvedElbo first = evaluate(elbo, start);
-  QuadraticClimb climb{std::move(start), std::move(first), {}};
-  ExactStop& stop = climb.stop;
-  while (std::isfinite(climb.here.elbo) && stop.iterations < kMostSteps) {
-    QuadraticStep step =
-        step_from(climb, QuadraticFitter(climb.here.curvature)
-                             .maximize_from(climb.at.factors, climb.at.residual_sd, kInnerShare * tolerance));
-    note(climb, step);
+  QuadraticAscent ascent{std::move(start), std::move(first), {}};
+  ExactStop& stop = ascent.stop;
+  while (std::isfinite(ascent.here.elbo) && stop.iterations < kMostSteps) {
+    QuadraticStep step = step_from(
+        ascent, QuadraticFitter(ascent.here.curvature)
+                    .maximize_from(ascent.at.factors, ascent.at.residual_sd, kInnerShare * tolerance));
+    note(ascent, step);
     stop.converged = step.gain < tolerance;
-    stop.interrupted = !stop.converged && !go_on(elbo.passes(), climb.here.elbo);
+    stop.interrupted = !stop.converged && !go_on(elbo.passes(), ascent.here.elbo);
     if (stop.converged || stop.interrupted) break;
     const double worthy = kWorthyShare * step.gain;
-    if (!(take(elbo, climb, std::move(step)) >= worthy)) break;
+    if (!(take(elbo, ascent, std::move(step)) >= worthy)) break;
   }
-  return climb;
+  return ascent;
 }
 
-bool settle_by_quadratics(ExactElbo& elbo, QuadraticClimb& climb, const ExactObserver& go_on) {
+bool settle_by_quadratics(ExactElbo& elbo, QuadraticAscent& ascent, const ExactObserver& go_on) {
   for (int k = 0; k < kMostSettlingSteps; ++k) {
     QuadraticStep step = step_from(
-        climb, newton_quadratic_fit(climb.here.curvature, climb.at.residual_sd, climb.at.factors.cols()));
-    note(climb, step);
-    if (step.gain < kSettledGain + kSettledShare * std::abs(climb.here.elbo)) return true;
-    if (!go_on(elbo.passes(), climb.here.elbo)) return false;
-    if (!(take(elbo, climb, std::move(step)) > 0)) return false;
+        ascent, newton_quadratic_fit(ascent.here.curvature, ascent.at.residual_sd, ascent.at.factors.cols()));
+    note(ascent, step);
+    if (step.gain < kSettledGain + kSettledShare * std::abs(ascent.here.elbo)) return true;
+    if (!go_on(elbo.passes(), ascent.here.elbo)) return false;
+    if (!(take(elbo, ascent, std::move(step)) > 0)) return false;
   }
   return false;
 }

@@ -10,19 +10,19 @@
 namespace magva {
 
 /// Where such steps end.
-struct QuadraticClimb {
+struct QuadraticAscent {
   LowRankPoint at;
   CurvedElbo here;  ///< with a positive definite curvature
   ExactStop stop;   ///< converged: the next step would gain less than the tolerance
 };
 
 /// From a start with a finite ELBO, or the start itself.
-QuadraticClimb climb_by_quadratics(ExactElbo& elbo, LowRankPoint start, double tolerance,
-                                   const ExactObserver& go_on);
+QuadraticAscent ascend_by_quadratics(ExactElbo& elbo, LowRankPoint start, double tolerance,
+                                     const ExactObserver& go_on);
 
 /// Goes on from near a maximum until a step would gain nothing that can be seen in the ELBO, with covariances
-/// that are the quadratic's best to rounding: the same end, to rounding, from wherever nearby the climb has
+/// that are the quadratic's best to rounding: the same end, to rounding, from wherever nearby the ascent has
 /// ended. False where steps no longer rise, or hardly converge.
-bool settle_by_quadratics(ExactElbo& elbo, QuadraticClimb& climb, const ExactObserver& go_on);
+bool settle_by_quadratics(ExactElbo& elbo, QuadraticAscent& ascent, const ExactObserver& go_on);
 
 }  // namespace magva

@@ -239,10 +239,10 @@ TEST(QuadraticSteps, NeedOneStepForAGaussianPosterior) {
   Workers workers(1);
   ExactElbo elbo(*model.expectations(), workers);
   const Vector sd = elbo.point(model.start()).curvature.diagonal().cwiseSqrt().cwiseInverse();
-  const QuadraticClimb climb = climb_by_quadratics(
+  const QuadraticAscent ascent = ascend_by_quadratics(
       elbo, {model.start(), sd.asDiagonal() * test::normals(15, 2, 6), sd}, 1e-4, test::kGoOn);
-  EXPECT_TRUE(climb.stop.converged);
-  EXPECT_EQ(climb.stop.iterations, 1);
+  EXPECT_TRUE(ascent.stop.converged);
+  EXPECT_EQ(ascent.stop.iterations, 1);
   EXPECT_EQ(elbo.passes(), 3);  // one of them for the sds
 }
 
@@ -257,16 +257,16 @@ TEST(QuadraticSteps, EndWhereGradientsDo) {
     const QuadraticFit quadratic = QuadraticFitter(mode.curvature).fit(2);
     const LowRankPoint start{mode.mean, quadratic.factors, quadratic.residual_sd};
     ExactElbo counted(*model.expectations(), workers);
-    const QuadraticClimb climb = climb_by_quadratics(counted, start, 1e-4, test::kGoOn);
-    EXPECT_TRUE(climb.stop.converged);
+    const QuadraticAscent ascent = ascend_by_quadratics(counted, start, 1e-4, test::kGoOn);
+    EXPECT_TRUE(ascent.stop.converged);
     EXPECT_LE(counted.passes(), 5);
     const LowRankFit plain = ascend_low_rank(elbo, start, {sd, mode.curvature}, 1e-6, test::kGoOn);
-    EXPECT_NEAR(climb.here.elbo, plain.elbo, 1e-3);
+    EXPECT_NEAR(ascent.here.elbo, plain.elbo, 1e-3);
     LowRankDerivatives ignored;
-    EXPECT_EQ(climb.here.elbo, elbo.low_rank(climb.at.mean, climb.at.factors, climb.at.residual_sd).elbo);
-    EXPECT_NEAR(climb.here.elbo,
-                elbo.low_rank(climb.at.mean, climb.at.factors, climb.at.residual_sd, ignored),
-                1e-10 * std::abs(climb.here.elbo));
+    EXPECT_EQ(ascent.here.elbo, elbo.low_rank(ascent.at.mean, ascent.at.factors, ascent.at.residual_sd).elbo);
+    EXPECT_NEAR(ascent.here.elbo,
+                elbo.low_rank(ascent.at.mean, ascent.at.factors, ascent.at.residual_sd, ignored),
+                1e-10 * std::abs(ascent.here.elbo));
   }
 }
 
@@ -281,9 +281,9 @@ TEST(QuadraticSteps, NeverFall) {
     last = value;
     return true;
   };
-  const QuadraticClimb climb = climb_by_quadratics(
+  const QuadraticAscent ascent = ascend_by_quadratics(
       elbo, {model.start(), .1 * test::normals(12, 2, 6), Vector::Constant(12, .1)}, 1e-4, watch);
-  EXPECT_GE(climb.here.elbo, last);
+  EXPECT_GE(ascent.here.elbo, last);
 }
 
 // A fit of full rank from a given precision ends where that from the start's own curvature does.
