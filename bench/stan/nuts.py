@@ -281,7 +281,7 @@ def ordered_groups() -> Model:
             "cuts", dist.TransformedDistribution(dist.Normal(0.0, 1.5).expand([3]).to_event(1), dist.transforms.OrderedTransform())
         )
         eta = numpyro.sample("slope", dist.Normal(0.0, 2.0)) * x + (scale("sd") * normals("group", 120))[group]
-        numpyro.sample("y", dist.OrderedProbit(eta, cuts), obs=y)
+        numpyro.sample("y", dist.OrderedLogistic(eta, cuts), obs=y)
 
     return model
 

@@ -42,6 +42,8 @@ ConditionalFit::ConditionalFit(Evaluator& evaluator, std::shared_ptr<const Hessi
       noise_(pattern_->dimension() + pattern_->sums().cols(), kGradientPairs) {
   for (const Index i : hyper_) is_hyper_[static_cast<std::size_t>(i)] = true;
   Noise(seed, NoiseStream::kRandomPoint).fill(1, 0, noise_);
+  // Second moments are made exact: the gradient by a scale is a sum of squares of all that it scales.
+  noise_.array().colwise() /= noise_.array().square().rowwise().mean().sqrt();
 }
 
 void ConditionalFit::clear_hyper(MatrixRef gradients) const {

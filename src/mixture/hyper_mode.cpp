@@ -21,8 +21,11 @@ constexpr double kHyperModeGain = .1;
 constexpr double kLargestHyperStep = 1;
 /// A step must not lose more than this, in nats: the draws' noise.
 constexpr double kHyperNoise = .05;
-/// Bounds of the curvature along a principal axis: no flatter than a prior, and no steeper than what is seen.
+/// Least curvature along a principal axis.
 constexpr double kFlattest = .3;
+/// Differences of gradients, on both sides, that give the curvature: at the start, and at the mode, in sds.
+constexpr double kFirstHyperDifference = .1;
+constexpr double kHyperDifference = .5;
 
 /// Eigenvalues by their absolute value, and not too small.
 Matrix made_positive(const Matrix& symmetric) {
@@ -39,16 +42,32 @@ class HyperModeSearch {
     auto first = fit_.first(from);
     if (!first) return std::nullopt;
     at_ = std::move(*first);
-    curvature_ = made_positive(joint_.hyper_curvature(at_));
+    const auto d = static_cast<Index>(fit_.hyper_parameters().size());
+    if (!measure_curvature(Vector::Constant(d, kFirstHyperDifference))) return std::nullopt;
     for (int k = 0; k < kMostHyperSteps && step(); ++k) {
     }
-    const Index d = curvature_.rows();
+    measure_curvature(kHyperDifference * curvature_.diagonal().cwiseSqrt().cwiseInverse());
     const auto precision = joint_.make(at_, curvature_.llt().solve(Matrix::Identity(d, d)));
     if (!precision) return std::nullopt;
     return Gaussian::sparse(at_.theta, precision);
   }
 
  private:
+  /// False, and no change, where the others cannot be followed.
+  bool measure_curvature(const Vector& length) {
+    const Vector values = at_.theta(fit_.hyper_parameters());
+    Matrix found(length.size(), length.size());
+    for (Index k = 0; k < length.size(); ++k) {
+      const Vector move = length(k) * Vector::Unit(length.size(), k);
+      const auto above = fit_.at(values + move, at_);
+      const auto below = above ? fit_.at(values - move, at_) : std::nullopt;
+      if (!below) return false;
+      found.col(k) = (below->hyper_gradient - above->hyper_gradient) / (2 * length(k));
+    }
+    curvature_ = made_positive(.5 * (found + found.transpose()));
+    return true;
+  }
+
   /// False where there is nothing left to gain.
   bool step() {
     const Vector newton = curvature_.llt().solve(at_.hyper_gradient);

@@ -34,15 +34,6 @@ Matrix JointPrecision::explained(const ConditionalGaussian& given) const {
   return -fit_.cross(given.curvature).transpose() * fit_.slopes(given);
 }
 
-Matrix JointPrecision::hyper_curvature(const ConditionalGaussian& given) const {
-  const Matrix taken = explained(given);
-  Matrix out = -.5 * (taken + taken.transpose());
-  for (Index a = 0; a < out.rows(); ++a)
-    for (Index b = 0; b < out.cols(); ++b)
-      if (pair_entry_(a, b) < given.curvature.size()) out(a, b) += given.curvature(pair_entry_(a, b));
-  return out;
-}
-
 std::shared_ptr<const FactoredPrecision> JointPrecision::make(const ConditionalGaussian& given,
                                                               const Matrix& covariance) const {
   const Eigen::LLT<Matrix> factor(covariance);

@@ -14,8 +14,6 @@ class JointPrecision {
   /// [S^-1 + H_uv P^-1 H_vu, H_uv; H_vu, P]. Null where it is not positive definite.
   std::shared_ptr<const FactoredPrecision> make(const ConditionalGaussian& given,
                                                 const Matrix& covariance) const;
-  /// H_uu - H_uv P^-1 H_vu: the hyper-parameters' curvature while the others follow them.
-  Matrix hyper_curvature(const ConditionalGaussian& given) const;
 
  private:
   void set_pair(Index a, Index b, Index entry) { pair_entry_(a, b) = pair_entry_(b, a) = entry; }

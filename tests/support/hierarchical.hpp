@@ -1,5 +1,6 @@
 #pragma once
-// Hierarchical posteriors whose moments are known by quadrature: given one hyper-parameter all else is normal.
+// Hierarchical posteriors whose moments are known by quadrature: given one hyper-parameter all else is
+// normal.
 #include <cmath>
 
 #include "magva/model.hpp"
@@ -71,9 +72,8 @@ inline double worst_sd(const Posterior& q, const Moments& exact) {
   return (q.sd().cwiseQuotient(exact.sd).array() - 1).abs().maxCoeff();
 }
 
-
-/// y_i ~ N(x_i, sd^2), x_i ~ N(0, 1), sd ~ half-normal(1); theta = (log sd, x). The density has no bound where
-/// x = y and sd goes to zero; the mass is elsewhere.
+/// y_i ~ N(x_i, sd^2), x_i ~ N(0, 1), sd ~ half-normal(1); theta = (log sd, x). The density has no bound
+/// where x = y and sd goes to zero; the mass is elsewhere.
 struct NoisyStates {
   Vector y;
 

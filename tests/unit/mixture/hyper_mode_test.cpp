@@ -38,16 +38,17 @@ TEST(HyperMode, IsThatOfTheMarginalDensity) {
     const test::Groups groups = test::simulated_groups(60, sd, .3, 11);
     const double exact = marginal_mode(groups);
     const double h = 1e-3;
-    const double bend = 2 * log_marginal(groups, exact) - log_marginal(groups, exact + h) -
-                        log_marginal(groups, exact - h);
+    const double bend =
+        2 * log_marginal(groups, exact) - log_marginal(groups, exact + h) - log_marginal(groups, exact - h);
     const double marginal_sd = h / std::sqrt(bend);
     const auto model = groups.model();
     Evaluator evaluator(model, 1);
     for (const double from : {-2., 1.}) {
       Vector mean = Vector::Zero(62);
       mean(1) = from;
-      const auto found = gaussian_at_hyper_mode(
-          evaluator, Gaussian::low_rank(mean, Matrix(62, 0), Vector::Constant(62, .3)), full_pattern(62), {1}, 1);
+      const auto found =
+          gaussian_at_hyper_mode(evaluator, Gaussian::low_rank(mean, Matrix(62, 0), Vector::Constant(62, .3)),
+                                 full_pattern(62), {1}, 1);
       ASSERT_TRUE(found.has_value());
       EXPECT_NEAR(found->mean()(1), exact, .54 * marginal_sd) << sd << " from " << from;
       EXPECT_GT(found->sd()(1), .5 * marginal_sd);
@@ -64,8 +65,9 @@ TEST(HyperMode, IsNotASpikeOfTheJointDensity) {
   Evaluator evaluator(model, 1);
   Vector mean = Vector::Zero(151);
   mean(0) = -2;
-  const auto found = gaussian_at_hyper_mode(
-      evaluator, Gaussian::low_rank(mean, Matrix(151, 0), Vector::Constant(151, .1)), full_pattern(151), {0}, 1);
+  const auto found =
+      gaussian_at_hyper_mode(evaluator, Gaussian::low_rank(mean, Matrix(151, 0), Vector::Constant(151, .1)),
+                             full_pattern(151), {0}, 1);
   ASSERT_TRUE(found.has_value());
   EXPECT_NEAR(found->mean()(0), exact.mean(0), exact.sd(0));
 }
