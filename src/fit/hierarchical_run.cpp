@@ -41,7 +41,7 @@ bool DefaultRun::fit_hierarchical() {
 }
 
 bool DefaultRun::settles(const MixtureFound& found, const MeanField& first) {
-  if (!found.assessed || !found.assessed->without_doubt()) return false;
+  if (!found.assessed || !found.assessed->telling || !found.assessed->without_doubt()) return false;
   const Assessment& by_weights = found.assessed->assessment;
   const ElboEstimate joint = estimate_elbo(evaluator_, found.around, kAroundDraws, options_.seed);
   if (by_weights.elbo + 2 * std::hypot(by_weights.elbo_se, joint.se) < joint.elbo) return false;
@@ -68,10 +68,10 @@ FitResult DefaultRun::report_hierarchical() {
   for (const Index i : hierarchical_->hyper_parameters) names.push_back(model_.parameter_name(i));
   Assessment& assessment = assessed_mixture.assessment;
   assessment.ending = {StopReason::kConverged,
-                       fmt::format("a mixture of {} Gaussians over {}, with k-hat {:.2f} and an ELBO within "
-                                   "{:.2g}, leaves no mean or sd in doubt",
+                       fmt::format("a mixture of {} Gaussians over {}, with k-hat {:.2f} and a standard "
+                                   "error of {:.2g} of its ELBO, leaves no mean or sd in doubt",
                                    hierarchical_->mixture->components().size(), fmt::join(names, ", "),
-                                   assessment.khat, 2 * assessment.elbo_se),
+                                   assessment.khat, assessment.elbo_se),
                        true, false};
   FitResult result =
       assessed(hierarchical_->around.with_shape(hierarchical_->mixture), std::move(assessment));
