@@ -68,8 +68,8 @@ class DefaultRun {
   void read_checkpoint(io::ChecksummedReader& in);
 
   // hierarchical_run.cpp
-  /// Looks for a mixture over hyper-parameters first. False where there is none that settles the fit; what was
-  /// found is then a candidate.
+  /// Looks for a mixture over hyper-parameters first. False where there is none that settles the fit; what
+  /// was found is then a candidate.
   bool fit_hierarchical();
   /// Whether it is without doubt, and a search from elsewhere does not find other mass.
   bool settles(const MixtureFound& found, const MeanField& first);

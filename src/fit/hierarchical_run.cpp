@@ -27,8 +27,12 @@ bool DefaultRun::fit_hierarchical() {
   control_.enter(Phase::kSearch);
   const auto first = fit_mean_field(evaluator_, search_.points.front(), options_.seed);
   if (!first) return false;
-  candidate_ = Candidate{
-      {first->mean, Vector::Zero(first->mean.size()), first->elbo}, std::nullopt, false, 0, nullptr, first->sd};
+  candidate_ = Candidate{{first->mean, Vector::Zero(first->mean.size()), first->elbo},
+                         std::nullopt,
+                         false,
+                         0,
+                         nullptr,
+                         first->sd};
   control_.enter(Phase::kShape);
   auto found = find_mixture(evaluator_, *first, search_.pattern, options_);
   if (!found) return false;

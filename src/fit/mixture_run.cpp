@@ -66,10 +66,9 @@ class MixtureTrial {
     if (!worth_trying() || (!pattern && m > kMostDenseMixture)) return;
     const std::int64_t before = evaluator_.evaluations();
     if (!pattern) pattern = full_pattern(m);
-    const auto mixture =
-        mixture_near(evaluator_, fitted_, find_hyper_parameters(evaluator_, fitted_, options_.seed + 6),
-                     pattern, std::max(kMixtureGradients, kMixtureGradientsOfFit * result_.gradient_evaluations),
-                     options_.seed);
+    const auto mixture = mixture_near(
+        evaluator_, fitted_, find_hyper_parameters(evaluator_, fitted_, options_.seed + 6), pattern,
+        std::max(kMixtureGradients, kMixtureGradientsOfFit * result_.gradient_evaluations), options_.seed);
     if (!mixture) return;
     const std::int64_t gradients = evaluator_.evaluations() - before;
     if (const auto found = assess_mixture(evaluator_, *mixture, pattern->entries(), options_))

@@ -16,7 +16,7 @@ bool may_return_mixture(const Model& model, const FitOptions& options);
 
 /// What a search for mass finds of a hierarchical posterior.
 struct MixtureFound {
-  Gaussian around;  ///< at the mode of the hyper-parameters' marginal density
+  Gaussian around;                                 ///< at the mode of the hyper-parameters' marginal density
   std::shared_ptr<const GaussianMixture> mixture;  ///< null where there is none
   std::optional<AssessedMixture> assessed;
   std::vector<Index> hyper_parameters;

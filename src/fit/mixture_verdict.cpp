@@ -81,9 +81,8 @@ Assessment assessment_of(const WeightedDraws& draws, const Model& model, const F
     for (Index i = 0; i < model.dimension(); ++i) names.push_back(model.parameter_name(i));
   // Among many the largest of as many normals.
   const double errors = std::max(2., std::sqrt(2 * std::log(static_cast<double>(names.size()))));
-  const auto moved =
-      most_reweighted(names, options.quantities ? options.quantities->at(draws.theta) : draws.theta,
-                      draws.weights(), errors);
+  const auto moved = most_reweighted(
+      names, options.quantities ? options.quantities->at(draws.theta) : draws.theta, draws.weights(), errors);
   if (!moved || !(moved->difference(errors) > kDoubt / 2)) return out;
   out.doubts.push_back(
       {moved->name, (moved->weighted_mean - moved->mean) / moved->sd, moved->weighted_sd / moved->sd});

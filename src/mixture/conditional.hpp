@@ -71,7 +71,7 @@ class ConditionalFit {
   bool climb(Vector& theta, std::shared_ptr<const FactoredPrecision>& precision);
   /// The expected gradient at antithetic draws, and the conditional ELBO.
   struct Sample {
-    Vector gradient;        // without the hyper-parameters'
+    Vector gradient;  // without the hyper-parameters'
     Vector hyper_gradient;
     double elbo, variance;
   };

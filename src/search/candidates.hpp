@@ -33,8 +33,8 @@ struct SearchState {
   std::optional<PathPlace> on_path;
 };
 
-/// The Hessian's pattern around a point, where it may be sparse and m is such that this matters; null where it
-/// is dense, or costs little.
+/// The Hessian's pattern around a point, where it may be sparse and m is such that this matters; null where
+/// it is dense, or costs little.
 std::shared_ptr<const HessianPattern> find_pattern(Evaluator& evaluator, ConstVectorRef at,
                                                    std::uint64_t seed);
 

@@ -59,8 +59,8 @@ Vector ascent_direction(const std::deque<Pair>& pairs, ConstVectorRef gradient, 
 
 // Bisection for the weak Wolfe conditions (Lewis and Overton 2013): it needs no smoothness, and a log density
 // of -infinity is one more point that is too far.
-bool line_search(const ObjectiveFunction& objective, const PathPoint& from, ConstVectorRef direction, double first,
-                 PathPoint& to) {
+bool line_search(const ObjectiveFunction& objective, const PathPoint& from, ConstVectorRef direction,
+                 double first, PathPoint& to) {
   const double slope = from.gradient.dot(direction);
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
