@@ -237,10 +237,79 @@ def ten_thousand_groups() -> Model:
     return model
 
 
+def latent_process() -> Model:
+    """Counts under a Gaussian process on 120 points, whose latent values are whitened."""
+    rng = np.random.default_rng(14)
+    x = np.linspace(0, 10, 120)
+    squares = (x[:, None] - x) ** 2
+    y = rng.poisson(np.exp(1 + 0.7 * np.sin(x) + 0.3 * np.cos(2.3 * x)))
+
+    def model() -> None:
+        size, length = scale("size"), numpyro.sample("length", dist.LogNormal(0.0, 0.7))
+        kernel = size**2 * jnp.exp(-0.5 * squares / length**2) + 1e-6 * jnp.eye(120)
+        latent = jnp.linalg.cholesky(kernel) @ normals("latent", 120)
+        numpyro.sample("y", dist.Poisson(jnp.exp(numpyro.sample("mu", dist.Normal(0.0, 2.0)) + latent)), obs=y)
+
+    return model
+
+
+def trend_and_season() -> Model:
+    """A level and a slope that walk, and twelve months around zero, in 180 months."""
+    rng = np.random.default_rng(15)
+    month = np.arange(180) % 12
+    level = np.cumsum(0.02 * np.cumsum(rng.normal(size=180)) + 0.2 * rng.normal(size=180))
+    y = level + 0.8 * rng.normal(size=12)[month] + 0.5 * rng.normal(size=180)
+
+    def model() -> None:
+        slope = jnp.cumsum(0.1 * scale("sd_slope") * normals("bend", 180))
+        level = numpyro.sample("start", dist.Normal(0.0, 2.0)) + jnp.cumsum(slope + scale("sd_level") * normals("step", 180))
+        season = scale("sd_season") * normals("season", 12)
+        numpyro.sample("y", dist.Normal(level + season[month], scale("sigma")), obs=y)
+
+    return model
+
+
+def ordered_groups() -> Model:
+    """Ordered answers, in four classes, of 120 groups."""
+    rng = np.random.default_rng(16)
+    group, x = np.repeat(np.arange(120), 8), rng.normal(size=960)
+    latent = 0.8 * x + 0.7 * rng.normal(size=120)[group] + rng.normal(size=960)
+    y = np.digitize(latent, [-1.0, 0.3, 1.2])
+
+    def model() -> None:
+        cuts = numpyro.sample(
+            "cuts", dist.TransformedDistribution(dist.Normal(0.0, 1.5).expand([3]).to_event(1), dist.transforms.OrderedTransform())
+        )
+        eta = numpyro.sample("slope", dist.Normal(0.0, 2.0)) * x + (scale("sd") * normals("group", 120))[group]
+        numpyro.sample("y", dist.OrderedLogistic(eta, cuts), obs=y)
+
+    return model
+
+
+def frailty() -> Model:
+    """Weibull times of 100 centres' patients, a third of them censored; the centres' effects are centred."""
+    rng = np.random.default_rng(17)
+    centre, treated = np.repeat(np.arange(100), 10), rng.integers(2, size=1000)
+    time_to = (rng.exponential(size=1000) / np.exp(-0.5 * treated + 0.6 * rng.normal(size=100)[centre])) ** (1 / 1.4)
+    seen = time_to < 1.3
+    time_to = np.minimum(time_to, 1.3)
+
+    def model() -> None:
+        shape = numpyro.sample("shape", dist.LogNormal(0.0, 1.0))
+        fixed = numpyro.sample("fixed", dist.Normal(0.0, 2.0).expand([2]))
+        effect = numpyro.sample("effect", dist.Normal(0.0, scale("sd")).expand([100]))
+        eta = fixed[0] + fixed[1] * treated + effect[centre]
+        hazard = jnp.log(shape) + (shape - 1) * np.log(time_to) + eta
+        numpyro.factor("y", jnp.sum(seen * hazard - jnp.exp(eta) * time_to**shape))
+
+    return model
+
+
 MODELS = {
     make.__name__: make
     for make in (slopes, crossed, rasch, walk_of_counts, autoregression, lattice, nested, batting, changing_coefficient,
-                 three_smooths, overdispersed, volatility, ten_thousand_groups)
+                 three_smooths, overdispersed, volatility, ten_thousand_groups, latent_process, trend_and_season, ordered_groups,
+                 frailty)
 }  # fmt: skip
 
 Moments = dict[str, tuple[np.ndarray, np.ndarray]]

@@ -30,6 +30,7 @@ void visit_fields(Visit& visit, T& candidate) {
   visit(candidate.search);
   visit(candidate.precision);
   visit(candidate.sd);
+  visit(candidate.has_mass);
 }
 
 template <class Visit, io::ConstOrNot<SumTerm> T>

@@ -7,7 +7,6 @@
 
 #include "core/elbo.hpp"
 #include "fit/funnel.hpp"
-#include "fit/mixture_run.hpp"
 #include "fit/runs.hpp"
 #include "magva/error.hpp"
 #include "response/corrected_fit.hpp"
@@ -92,6 +91,7 @@ FitResult DefaultRun::run() {
   }
   evaluations_ = exact_fits_.empty() ? evaluator_.evaluations() : control_.evaluations();
   rejected_ = evaluator_.rejected();
+  if (hierarchical_) return report_hierarchical();
   return exact_fits_.empty() ? assess_result() : assess_exact();
 }
 
@@ -100,6 +100,11 @@ void DefaultRun::run_stages() {
     return fit_exactly(*expected, first_points(expected->log_concave() ? 1 : options_.starts));
   if (checkpoints_.resumes()) checkpoints_.load([&](io::ChecksummedReader& in) { read_checkpoint(in); });
   if (stage_ == Stage::kSearch) {
+    if (search_.points.empty()) {
+      search_.points = first_points(options_.starts);
+      refuse_stochastic(search_.points.front());
+      if (fit_hierarchical()) return;
+    }
     find_candidates_and_shape();
     enter(Stage::kStart);
   }
@@ -126,10 +131,6 @@ void DefaultRun::run_stages() {
 }
 
 void DefaultRun::find_candidates_and_shape() {
-  if (search_.points.empty()) {
-    search_.points = first_points(options_.starts);
-    refuse_stochastic(search_.points.front());
-  }
   candidates_ = search(search_, [&] { save_checkpoint(); });
   control_.enter(Phase::kCurvature);
   shape_ = choose_shape(evaluator_, candidates_.front(), options_.rank, search_.pattern, options_.seed);
@@ -367,6 +368,7 @@ Gaussian DefaultRun::posterior() const {
   if (best_) return best_->posterior();
   const Vector& mean = candidate_->centre.theta;
   Vector sd = Vector::Constant(mean.size(), kBlindSd);
+  if (candidate_->sd) sd = *candidate_->sd;
   if (candidate_->has_curvature()) sd = candidate_->curvature_diagonal().cwiseSqrt().cwiseInverse();
   return Gaussian::low_rank(mean, Matrix(mean.size(), 0), std::move(sd));
 }

@@ -7,6 +7,7 @@
 #include "assess/assess.hpp"
 #include "exact/newton.hpp"
 #include "fit/checkpoints.hpp"
+#include "fit/mixture_run.hpp"
 #include "refine/start.hpp"
 #include "search/candidates.hpp"
 
@@ -66,6 +67,15 @@ class DefaultRun {
   void write_checkpoint(io::ChecksummedWriter& out) const;
   void read_checkpoint(io::ChecksummedReader& in);
 
+  // hierarchical_run.cpp
+  /// Looks for a mixture over hyper-parameters first. False where there is none that settles the fit; what
+  /// was found is then a candidate.
+  bool fit_hierarchical();
+  /// Whether it is without doubt, and a search from elsewhere does not find other mass.
+  bool settles(const MixtureFound& found, const MeanField& first);
+  void keep_candidate(const Gaussian& around);
+  FitResult report_hierarchical();
+
   // exact_run.cpp
   /// What the model knows without draws; null where draws are needed or asked for.
   const ExpectedLogDensity* exact_expectations() const;
@@ -86,6 +96,7 @@ class DefaultRun {
   Evaluator evaluator_;
 
   Checkpoints checkpoints_;
+  std::optional<MixtureFound> hierarchical_;  // where that is the result
   Stage stage_ = Stage::kSearch;
   SearchState search_;
   std::vector<Candidate> candidates_;

@@ -1,9 +1,33 @@
 #pragma once
-// Hierarchical posteriors as mixtures of Gaussians: tried after the Gaussian, and kept where they are better.
+// Hierarchical posteriors as mixtures of Gaussians over their hyper-parameters: found before a Gaussian is
+// fitted, or tried after it.
+#include <optional>
+
 #include "core/evaluator.hpp"
+#include "fit/mixture_verdict.hpp"
+#include "search/mean_field.hpp"
 #include "sparse/hessian_pattern.hpp"
 
 namespace magva {
+
+/// Whether a mixture may be what a fit with these options returns. A rank that was asked for is asked for
+/// with what it cannot show, and a limit with what it leaves undone.
+bool may_return_mixture(const Model& model, const FitOptions& options);
+
+/// What a search for mass finds of a hierarchical posterior.
+struct MixtureFound {
+  Gaussian around;                                 ///< at the mode of the hyper-parameters' marginal density
+  std::shared_ptr<const GaussianMixture> mixture;  ///< null where there is none
+  std::optional<AssessedMixture> assessed;
+  std::vector<Index> hyper_parameters;
+};
+
+/// From a mean-field Gaussian. Nothing where no parameter spoils a joint Gaussian, or where the others cannot
+/// be followed. `pattern`, if it is null and there are hyper-parameters, is looked for; it stays null where
+/// the Hessian is dense.
+std::optional<MixtureFound> find_mixture(Evaluator& evaluator, const MeanField& from,
+                                         std::shared_ptr<const HessianPattern>& pattern,
+                                         const FitOptions& options);
 
 /// Puts a mixture into a result whose Gaussian is in doubt for its shape, or has no sds by linear response,
 /// or has not converged, if a few hyper-parameters explain that, and if the mixture is better: its ELBO is

@@ -9,6 +9,8 @@ namespace magva {
 
 namespace {
 
+/// Of differences of gradients, in conditional sds.
+constexpr double kMixtureStep = 1e-3;
 /// Antithetic pairs of draws for expected gradients, and for the expected curvature.
 constexpr Index kGradientPairs = 32;
 constexpr Index kCurvaturePairs = 4;
@@ -26,6 +28,10 @@ constexpr double kConditionalDampings[] = {0, .01, .1, 1, 10, 100};
 
 }  // namespace
 
+Vector conditional_differences(const Gaussian& q) {
+  return kMixtureStep * q.precision_diagonal().cwiseSqrt().cwiseInverse();
+}
+
 ConditionalFit::ConditionalFit(Evaluator& evaluator, std::shared_ptr<const HessianPattern> pattern,
                                std::vector<Index> hyper_parameters, Vector length, std::uint64_t seed)
     : evaluator_(evaluator),
@@ -36,6 +42,8 @@ ConditionalFit::ConditionalFit(Evaluator& evaluator, std::shared_ptr<const Hessi
       noise_(pattern_->dimension() + pattern_->sums().cols(), kGradientPairs) {
   for (const Index i : hyper_) is_hyper_[static_cast<std::size_t>(i)] = true;
   Noise(seed, NoiseStream::kRandomPoint).fill(1, 0, noise_);
+  // Second moments are made exact: the gradient by a scale is a sum of squares of all that it scales.
+  noise_.array().colwise() /= noise_.array().square().rowwise().mean().sqrt();
 }
 
 void ConditionalFit::clear_hyper(MatrixRef gradients) const {
@@ -130,7 +138,8 @@ std::optional<ConditionalFit::Sample> ConditionalFit::sample(const Vector& theta
   Vector log_weights = log_density.array() - constant;
   log_weights.head(kGradientPairs) += .5 * squares;
   log_weights.tail(kGradientPairs) += .5 * squares;
-  Sample out{gradient.rowwise().mean(), log_weights.mean(), 0};
+  Sample out{gradient.rowwise().mean(), {}, log_weights.mean(), 0};
+  out.hyper_gradient = out.gradient(hyper_);
   out.variance = (log_weights.array() - out.elbo).square().mean();
   clear_hyper(out.gradient);
   return out;
@@ -152,32 +161,40 @@ bool ConditionalFit::learn_excess(const ConditionalGaussian& around) {
   return true;
 }
 
-// Mean and precision depend on each other; the precision takes more gradients, and changes less.
+// Mean and precision depend on each other; the precision takes more gradients, and changes less: it is that
+// at the first mean.
 std::optional<ConditionalGaussian> ConditionalFit::settle(
     Vector theta, std::shared_ptr<const FactoredPrecision> precision) {
   if (!climb(theta, precision)) return std::nullopt;
   auto around = sample(theta, *precision);
   if (!around) return std::nullopt;
+  theta += precision->solve(around->gradient);
+  auto curvature = curvature_at(theta);
+  if (!curvature) return std::nullopt;
+  if (excess_.size() > 0) *curvature += excess_;
+  precision = precision_of(*curvature);
+  if (!precision) return std::nullopt;
+  Vector step;
+  double gain = 0;
   for (int k = 0; k < kMostConditionalMeans; ++k) {
-    theta += precision->solve(around->gradient);
-    auto curvature = curvature_at(theta);
-    if (!curvature) return std::nullopt;
-    if (excess_.size() > 0) *curvature += excess_;
-    precision = precision_of(*curvature);
-    if (!precision) return std::nullopt;
     around = sample(theta, *precision);
     if (!around) return std::nullopt;
-    const Vector step = precision->solve(around->gradient);
-    const double gain = .5 * around->gradient.dot(step);
-    if (gain < kConditionalMeanGain || k + 1 == kMostConditionalMeans) {
-      ConditionalGaussian out{theta + step,        std::move(*curvature), std::move(precision),
-                              around->elbo + gain, around->variance,      0};
-      out.height = heights(out.theta, {&out})(0);
-      if (!std::isfinite(out.height)) return std::nullopt;
-      return out;
-    }
+    step = precision->solve(around->gradient);
+    gain = .5 * around->gradient.dot(step);
+    if (gain < kConditionalMeanGain) break;
+    if (k + 1 < kMostConditionalMeans) theta += step;
   }
-  return std::nullopt;
+  ConditionalGaussian out{theta + step,
+                          std::move(*curvature),
+                          std::move(precision),
+                          around->elbo + gain,
+                          around->variance,
+                          0,
+                          {}};
+  out.hyper_gradient = around->hyper_gradient - cross(out.curvature).transpose() * step;
+  out.height = heights(out.theta, {&out})(0);
+  if (!std::isfinite(out.height)) return std::nullopt;
+  return out;
 }
 
 std::optional<ConditionalGaussian> ConditionalFit::first(Vector theta) {

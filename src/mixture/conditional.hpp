@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/evaluator.hpp"
+#include "magva/posterior.hpp"
 #include "sparse/hessian_pattern.hpp"
 
 namespace magva {
@@ -24,7 +25,11 @@ struct ConditionalGaussian {
   double variance;  ///< of the log weights: half of it is what the bound misses, to second order
   /// By a quadratic through theta, of the log density's largest value: what `elbo` adds to it varies little.
   double height;
+  Vector hyper_gradient;  ///< of the conditional ELBO, by the hyper-parameters
 };
+
+/// Lengths of differences of gradients, from a Gaussian near the posterior.
+Vector conditional_differences(const Gaussian& q);
 
 class ConditionalFit {
  public:
@@ -66,7 +71,8 @@ class ConditionalFit {
   bool climb(Vector& theta, std::shared_ptr<const FactoredPrecision>& precision);
   /// The expected gradient at antithetic draws, and the conditional ELBO.
   struct Sample {
-    Vector gradient;
+    Vector gradient;  // without the hyper-parameters'
+    Vector hyper_gradient;
     double elbo, variance;
   };
   std::optional<Sample> sample(const Vector& theta, const FactoredPrecision& precision);

@@ -1,21 +1,18 @@
 #include "mixture/fit_mixture.hpp"
 
-#include <Eigen/Cholesky>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "assess/marginals.hpp"
 #include "mixture/hyper_design.hpp"
+#include "mixture/joint_precision.hpp"
 #include "mixture/spline.hpp"
 
 namespace magva {
 
 namespace {
 
-/// Of differences of gradients, in conditional sds.
-constexpr double kMixtureStep = 1e-3;
 /// Draws of the hyper-parameters, and the share that must be effective.
 constexpr Index kHyperDraws = 1024;
 constexpr double kLeastHyperShare = .1;
@@ -81,9 +78,7 @@ struct HyperSample {
 class MixtureOfNodes {
  public:
   MixtureOfNodes(ConditionalFit& fit, const HyperDesign& design)
-      : fit_(fit), design_(design), means_(design.places(), stacked_means(design)) {
-    make_structure();
-  }
+      : fit_(fit), design_(design), means_(design.places(), stacked_means(design)), joint_(fit) {}
 
   std::shared_ptr<const GaussianMixture> make() {
     const auto sample = draw();
@@ -159,31 +154,6 @@ class MixtureOfNodes {
     return out;
   }
 
-  /// The pattern, and all pairs of hyper-parameters.
-  void make_structure() {
-    const HessianPattern& pattern = fit_.pattern();
-    const std::vector<Index>& hyper = fit_.hyper_parameters();
-    std::vector<Index> rows = pattern.places().rows;
-    std::vector<Index> columns = pattern.places().columns;
-    pair_entry_ = Matrix::Constant(design_.axes(), design_.axes(), -1).cast<Index>();
-    const auto number = [&](Index i) {
-      return static_cast<Index>(std::find(hyper.begin(), hyper.end(), i) - hyper.begin());
-    };
-    for (std::size_t k = 0; k < rows.size(); ++k)
-      if (fit_.is_hyper(rows[k]) && fit_.is_hyper(columns[k]))
-        set_pair(number(rows[k]), number(columns[k]), static_cast<Index>(k));
-    for (Index a = 0; a < design_.axes(); ++a)
-      for (Index b = 0; b < a; ++b)
-        if (pair_entry_(a, b) < 0) {
-          set_pair(a, b, static_cast<Index>(rows.size()));
-          rows.push_back(std::max(hyper[static_cast<std::size_t>(a)], hyper[static_cast<std::size_t>(b)]));
-          columns.push_back(std::min(hyper[static_cast<std::size_t>(a)], hyper[static_cast<std::size_t>(b)]));
-        }
-    structure_ =
-        std::make_shared<const PrecisionStructure>(pattern.dimension(), std::move(rows), std::move(columns));
-  }
-  void set_pair(Index a, Index b, Index entry) { pair_entry_(a, b) = pair_entry_(b, a) = entry; }
-
   /// Draws that are nearest to one node.
   struct Cell {
     double weight = 0;
@@ -234,28 +204,17 @@ class MixtureOfNodes {
         std::move(components), Eigen::Map<const Vector>(weights.data(), static_cast<Index>(weights.size())));
   }
 
-  /// Of the hyper-parameters with this covariance, in units of the axes, and the others given them:
-  /// [S^-1 + H_uv P^-1 H_vu, H_uv; H_vu, P].
+  /// Of the hyper-parameters with this covariance, in units of the axes.
   std::shared_ptr<const FactoredPrecision> joint_precision(const ConditionalGaussian& given,
                                                            const Matrix& within) const {
     const Matrix basis = design_.basis();
-    const Matrix covariance = basis * within * basis.transpose();
-    const Eigen::LLT<Matrix> factor(covariance);
-    if (factor.info() != Eigen::Success) return nullptr;
-    const Matrix among = factor.solve(Matrix::Identity(covariance.rows(), covariance.cols())) -
-                         fit_.cross(given.curvature).transpose() * fit_.slopes(given);
-    Vector values = Vector::Zero(structure_->entries());
-    values.head(given.curvature.size()) = given.curvature;
-    for (Index a = 0; a < among.rows(); ++a)
-      for (Index b = 0; b <= a; ++b) values(pair_entry_(a, b)) = .5 * (among(a, b) + among(b, a));
-    return FactoredPrecision::make(structure_, std::move(values), fit_.sums());
+    return joint_.make(given, basis * within * basis.transpose());
   }
 
   ConditionalFit& fit_;
   const HyperDesign& design_;
   PolyharmonicSpline means_;
-  std::shared_ptr<const PrecisionStructure> structure_;
-  Eigen::Matrix<Index, Eigen::Dynamic, Eigen::Dynamic> pair_entry_;
+  JointPrecision joint_;
 };
 
 }  // namespace
@@ -263,8 +222,7 @@ class MixtureOfNodes {
 MixtureAttempt fit_mixture(Evaluator& evaluator, const Gaussian& q,
                            const std::shared_ptr<const HessianPattern>& pattern,
                            const std::vector<Index>& hyper_parameters, std::uint64_t seed) {
-  ConditionalFit fit(evaluator, pattern, hyper_parameters,
-                     kMixtureStep * q.precision_diagonal().cwiseSqrt().cwiseInverse(), seed);
+  ConditionalFit fit(evaluator, pattern, hyper_parameters, conditional_differences(q), seed);
   HyperDesign design(fit, q);
   const bool built = design.build(q);
   if (design.nodes().empty()) return {};

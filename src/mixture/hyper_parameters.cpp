@@ -10,9 +10,8 @@ namespace magva {
 
 namespace {
 
-/// Pairs of draws, and hyper-parameters at most: a design in more dimensions takes too many points.
+/// Pairs of draws.
 constexpr Index kHyperPairs = 64;
-constexpr std::size_t kMostHyperParameters = 6;
 /// Share of its precision that a hyper-parameter loses, at least: 5 % of an sd.
 constexpr double kLeastLoss = .1;
 

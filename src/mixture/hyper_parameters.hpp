@@ -13,6 +13,9 @@
 
 namespace magva {
 
+/// At most so many: a design in more dimensions takes too many points.
+inline constexpr std::size_t kMostHyperParameters = 6;
+
 /// The worst first; each is looked for given those before it, so that what they explain does not count again.
 /// Empty where a Gaussian is near enough.
 std::vector<Index> find_hyper_parameters(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed);

@@ -84,7 +84,7 @@ class CandidateSearch {
     found_.reports.push_back(
         {search.end.log_density, search.converged, std::numeric_limits<double>::quiet_NaN()});
     if (Control* control = evaluator_.control()) control->enter(Phase::kCurvature);
-    if (index == 0) find_pattern(search.end.theta);
+    if (index == 0 && !pattern_) pattern_ = find_pattern(evaluator_, search.end.theta, seed_);
     look_at_path(search, index);
     add(search, index);
   }
@@ -108,7 +108,7 @@ class CandidateSearch {
       if (candidate.has_curvature() && !worth_a_try(place, candidate)) return;
     auto candidate = candidate_at(evaluator_, place.point, pattern_.get());
     if (!candidate) return;
-    place_ = found_.candidates.size();
+    candidate->has_mass = true;
     keep(std::move(*candidate), state_.on_path->search);
   }
 
@@ -117,8 +117,8 @@ class CandidateSearch {
     auto& all = found_.candidates;
     if (evaluator_.dimension() <= kPathDimension || !has_mode()) return;
     std::vector<Candidate> kept;
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (all[i].is_mode || i == place_) kept.push_back(std::move(all[i]));
+    for (Candidate& candidate : all)
+      if (candidate.is_mode || candidate.has_mass) kept.push_back(std::move(candidate));
     all = std::move(kept);
   }
 
@@ -128,14 +128,6 @@ class CandidateSearch {
     if (than.squared_length(difference) < kElsewhere * kElsewhere * m) return false;
     const double elbo = estimate_elbo(evaluator_, local_gaussian(than), kModeDraws, seed_).elbo;
     return !(place.elbo < elbo - kRoughNats - kRoughShare * m);
-  }
-
-  // A regression that knows its expectations has a dense Hessian, and where m is small that costs little.
-  void find_pattern(ConstVectorRef at) {
-    const Index m = evaluator_.dimension();
-    if (m <= kFullRankDimension || m > kSparseDimension || evaluator_.model().expectations() != nullptr)
-      return;
-    pattern_ = find_hessian_pattern(evaluator_, at, kPatternScale * at.cwiseAbs().cwiseMax(1), seed_);
   }
 
   // The curvature of a mode found before makes later searches short.
@@ -252,10 +244,18 @@ class CandidateSearch {
   SearchResult& found_;
   std::optional<PathPoint>& highest_;
   std::shared_ptr<const HessianPattern>& pattern_;
-  std::size_t place_ = std::numeric_limits<std::size_t>::max();  // of the candidates, that on a way
 };
 
 }  // namespace
+
+// A regression that knows its expectations has a dense Hessian, and where m is small that costs little.
+std::shared_ptr<const HessianPattern> find_pattern(Evaluator& evaluator, ConstVectorRef at,
+                                                   std::uint64_t seed) {
+  const Index m = evaluator.dimension();
+  if (m <= kFullRankDimension || m > kSparseDimension || evaluator.model().expectations() != nullptr)
+    return nullptr;
+  return find_hessian_pattern(evaluator, at, kPatternScale * at.cwiseAbs().cwiseMax(1), seed);
+}
 
 SearchResult find_candidates(Evaluator& evaluator, SearchState& state, std::uint64_t seed,
                              const std::function<void()>& after_start) {

@@ -33,6 +33,11 @@ struct SearchState {
   std::optional<PathPlace> on_path;
 };
 
+/// The Hessian's pattern around a point, where it may be sparse and m is such that this matters; null where
+/// it is dense, or costs little.
+std::shared_ptr<const HessianPattern> find_pattern(Evaluator& evaluator, ConstVectorRef at,
+                                                   std::uint64_t seed);
+
 /// Searches from each point, finishes modes with the dense curvature where m allows one, and drops what leads
 /// nowhere or where another start led already. Where the fit must end, returns what was found until then.
 /// `state` is that of a new search, with its points, or of one that was interrupted; `after_start` is called

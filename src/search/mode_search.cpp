@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <deque>
-#include <functional>
 #include <limits>
 
 namespace magva {
@@ -60,8 +59,8 @@ Vector ascent_direction(const std::deque<Pair>& pairs, ConstVectorRef gradient, 
 
 // Bisection for the weak Wolfe conditions (Lewis and Overton 2013): it needs no smoothness, and a log density
 // of -infinity is one more point that is too far.
-bool line_search(Evaluator& evaluator, const PathPoint& from, ConstVectorRef direction, double first,
-                 PathPoint& to) {
+bool line_search(const ObjectiveFunction& objective, const PathPoint& from, ConstVectorRef direction,
+                 double first, PathPoint& to) {
   const double slope = from.gradient.dot(direction);
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
@@ -69,7 +68,7 @@ bool line_search(Evaluator& evaluator, const PathPoint& from, ConstVectorRef dir
   bool found = false;
   for (int k = 0; k < kLineSearchTrials; ++k) {
     PathPoint trial{from.theta + t * direction, Vector(direction.size()), 0};
-    trial.log_density = evaluator.evaluate(trial.theta, trial.gradient);
+    trial.log_density = objective(trial.theta, trial.gradient);
     const bool enough = trial.log_density >= from.log_density + kArmijo * t * slope;
     if (enough && (!found || trial.log_density >= to.log_density)) {
       to = trial;
@@ -109,17 +108,21 @@ void thin(std::vector<PathPoint>& path) {
 /// A search under way.
 class Search {
  public:
-  Search(Evaluator& evaluator, ConstVectorRef start, Guess guess)
-      : evaluator_(evaluator), guess_(std::move(guess)), at_{start, Vector(start.size()), 0} {
-    at_.log_density = evaluator.evaluate(at_.theta, at_.gradient);
+  Search(const ObjectiveFunction& objective, ConstVectorRef start, Guess guess)
+      : objective_([this, &objective](ConstVectorRef theta, VectorRef gradient) {
+          ++trials_;
+          return objective(theta, gradient);
+        }),
+        guess_(std::move(guess)),
+        at_{start, Vector(start.size()), 0} {
+    at_.log_density = objective(at_.theta, at_.gradient);
     found_.path.push_back(at_);
     recent_.push_back(at_.log_density);
   }
 
   ModeSearch run(int max_iterations) {
-    const std::int64_t most = evaluator_.evaluations() + kSearchTrials * max_iterations;
     try {
-      for (int k = 1; k <= max_iterations && evaluator_.evaluations() < most && step(k); ++k) {
+      for (int k = 1; k <= max_iterations && trials_ < kSearchTrials * max_iterations && step(k); ++k) {
       }
     } catch (const Stopped&) {  // the highest point so far
     }
@@ -142,7 +145,7 @@ class Search {
     }
     PathPoint next;
     const double first = pairs_.empty() && !guess_ ? std::min(1., 1 / size) : 1;
-    if (!line_search(evaluator_, at_, direction, first, next)) {
+    if (!line_search(objective_, at_, direction, first, next)) {
       // Where not even along the gradient there is anything higher, rounding is all that is left.
       found_.converged = pairs_.empty();
       pairs_.clear();
@@ -170,7 +173,8 @@ class Search {
            recent_.back() - recent_.front() < kModeTolerance * (1 + 1e-9 * std::abs(at_.log_density));
   }
 
-  Evaluator& evaluator_;
+  ObjectiveFunction objective_;
+  int trials_ = 0;
   Guess guess_;
   PathPoint at_;
   ModeSearch found_;
@@ -179,22 +183,31 @@ class Search {
   int stride_ = 1;
 };
 
+ObjectiveFunction log_density_of(Evaluator& evaluator) {
+  return [&](ConstVectorRef theta, VectorRef gradient) { return evaluator.evaluate(theta, gradient); };
+}
+
 }  // namespace
 
+ModeSearch maximize(const ObjectiveFunction& objective, ConstVectorRef start, int max_iterations) {
+  return Search(objective, start, nullptr).run(max_iterations);
+}
+
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations) {
-  return Search(evaluator, start, nullptr).run(max_iterations);
+  return maximize(log_density_of(evaluator), start, max_iterations);
 }
 
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
                        ConstMatrixRef curvature) {
   const Eigen::LLT<Matrix> factor(curvature);
-  return Search(evaluator, start, [&](const Vector& v) -> Vector { return factor.solve(v); })
+  return Search(log_density_of(evaluator), start, [&](const Vector& v) -> Vector { return factor.solve(v); })
       .run(max_iterations);
 }
 
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
                        std::shared_ptr<const FactoredPrecision> curvature) {
-  return Search(evaluator, start, [&](const Vector& v) -> Vector { return curvature->solve(v).col(0); })
+  return Search(log_density_of(evaluator), start,
+                [&](const Vector& v) -> Vector { return curvature->solve(v).col(0); })
       .run(max_iterations);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // L-BFGS towards a mode of the log density, with the points on its way: where the mode is useless, as in a
 // funnel, one of them is the better start.
+#include <functional>
 #include <vector>
 
 #include "core/evaluator.hpp"
@@ -19,6 +20,13 @@ struct ModeSearch {
   bool converged = false;  ///< the log density stopped rising, and the gradient is that of a local maximum
   std::vector<PathPoint> path;  ///< points on the way, the start first, thinned out evenly
 };
+
+/// A function to maximise: its value, and its gradient into the second argument; -infinity where it has none.
+using ObjectiveFunction = std::function<double(ConstVectorRef, VectorRef)>;
+
+/// L-BFGS from `start`, whose value must be finite. Where the objective throws Stopped, the highest point so
+/// far.
+ModeSearch maximize(const ObjectiveFunction& objective, ConstVectorRef start, int max_iterations);
 
 /// Searches from `start`, whose log density must be finite. Where the evaluator's fit must end on the way,
 /// this returns the highest point so far.

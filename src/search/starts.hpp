@@ -18,6 +18,7 @@ struct Candidate {
   std::size_t search = 0;           ///< which start led here
   std::shared_ptr<const FactoredPrecision> precision{};  ///< the curvature, where the Hessian is sparse
   std::optional<Vector> sd{};  ///< where there is no curvature: sds that the way to the centre shows
+  bool has_mass = false;       ///< was found by an ELBO, not by the density
 
   bool has_curvature() const { return curvature || precision; }
   /// v' curvature v.

@@ -8,73 +8,19 @@
 #include "magva/fit.hpp"
 #include "mixture/hyper_parameters.hpp"
 #include "mixture/spline.hpp"
+#include "support/hierarchical.hpp"
 #include "support/targets.hpp"
 
 namespace magva {
 namespace {
 
-/// Means y_g of some observations of group g, with known variance: y_g ~ N(mu + sd z_g, noise), z_g ~ N(0,
-/// 1), mu ~ N(0, 4), sd ~ half-normal(1). theta = (mu, log sd, z).
-struct Groups {
-  Vector y;
-  double noise;
-
-  auto model() const {
-    return make_model(y.size() + 2, [y = y, noise = noise](ConstVectorRef theta, VectorRef gradient) {
-      const double sd = std::exp(theta(1));
-      const auto z = theta.tail(y.size());
-      const Vector left = (y.array() - theta(0) - sd * z.array()) / noise;
-      gradient(0) = left.sum() - theta(0) / 4;
-      gradient(1) = sd * left.dot(z) - sd * sd + 1;
-      gradient.tail(y.size()) = sd * left - z;
-      return -.5 * (noise * left.squaredNorm() + z.squaredNorm() + theta(0) * theta(0) / 4 + sd * sd) +
-             theta(1);
-    });
-  }
-};
-
-struct Moments {
-  Vector mean, sd;
-};
-
-/// Given log sd everything is normal: sums over a grid of it.
-Moments exact_moments(const Groups& groups) {
-  const auto count = static_cast<double>(groups.y.size());
-  const Index m = groups.y.size() + 2;
-  Vector first = Vector::Zero(m), second = Vector::Zero(m);
-  double mass = 0;
-  for (double t = -15; t < 3; t += .005) {
-    const double sd = std::exp(t);
-    const double total = sd * sd + groups.noise;
-    const double precision = .25 + count / total;
-    const double mu = groups.y.sum() / total / precision;
-    const double log_mass = t - .5 * sd * sd - .5 * count * std::log(total) - .5 * std::log(precision) -
-                            .5 * groups.y.squaredNorm() / total + .5 * precision * mu * mu;
-    const double weight = std::exp(log_mass);
-    Vector mean(m), variance(m);
-    mean << mu, t, sd / total * (groups.y.array() - mu).matrix();
-    variance.setConstant(groups.noise / total + std::pow(sd / total, 2) / precision);
-    variance(0) = 1 / precision;
-    variance(1) = 0;
-    mass += weight;
-    first += weight * mean;
-    second += weight * (variance + mean.cwiseAbs2());
-  }
-  first /= mass;
-  return {first, (second / mass - first.cwiseAbs2()).cwiseSqrt()};
-}
-
-Groups simulated_groups(Index count, double sd, double noise, std::uint64_t seed) {
-  const Matrix z = test::random_matrix(count, 2, seed);
-  return {(.3 + sd * z.col(0).array() + std::sqrt(noise) * z.col(1).array()).matrix(), noise};
-}
-
-double worst_mean(const Posterior& q, const Moments& exact) {
-  return (q.mean() - exact.mean).cwiseQuotient(exact.sd).cwiseAbs().maxCoeff();
-}
-double worst_sd(const Posterior& q, const Moments& exact) {
-  return (q.sd().cwiseQuotient(exact.sd).array() - 1).abs().maxCoeff();
-}
+using test::exact_moments;
+using test::Groups;
+using test::Moments;
+using test::NoisyStates;
+using test::simulated_groups;
+using test::worst_mean;
+using test::worst_sd;
 
 FitOptions gaussian_alone() {
   FitOptions options;
@@ -142,6 +88,23 @@ TEST(FitMixture, IsWhatTheDefaultReportsOfManyGroups) {
   EXPECT_TRUE(result.trusted);
   EXPECT_TRUE(result.warnings.empty());
   EXPECT_LT(result.khat, .7);
+}
+
+// The density has no bound where the residual sd is zero, and every search for a mode ends there.
+TEST(FitMixture, IsWhatTheDefaultReportsWhereTheModeIsASpike) {
+  const NoisyStates states = test::simulated_states(200, .8, 7);
+  const Moments exact = exact_moments(states);
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    FitOptions options;
+    options.seed = seed;
+    const FitResult result = fit(states.model(), options);
+    EXPECT_STREQ(result.posterior.best().shape(), "mixture");
+    EXPECT_EQ(result.stopped, StopReason::kConverged);
+    EXPECT_LT(worst_mean(result.posterior.best(), exact), .05);
+    EXPECT_LT(worst_sd(result.posterior.best(), exact), .05);
+    EXPECT_TRUE(result.trusted);
+    EXPECT_TRUE(result.warnings.empty());
+  }
 }
 
 TEST(PolyharmonicSpline, GoesThroughItsPointsAndHasLinearFunctionsExactly) {

@@ -1,0 +1,90 @@
+// Hierarchical models, by their mass: a mean-field Gaussian shows where it is, and a mixture over the
+// hyper-parameters what it looks like. Where the mixture's own draws leave no doubt about it there is nothing
+// for a joint Gaussian to add.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "core/elbo.hpp"
+#include "fit/default_run.hpp"
+#include "fit/runs.hpp"
+
+namespace magva {
+
+namespace {
+
+/// Another search ends elsewhere if a mean differs by so many sds, and its ELBO is lower by fewer nats.
+constexpr double kMassApart = 3;
+constexpr double kMassNats = 4;
+/// Draws of the joint Gaussian, whose ELBO is below that of a mixture.
+constexpr Index kAroundDraws = 400;
+
+}  // namespace
+
+bool DefaultRun::fit_hierarchical() {
+  if (model_.expectations() != nullptr || !may_return_mixture(model_, options_)) return false;
+  control_.enter(Phase::kSearch);
+  const auto first = fit_mean_field(evaluator_, search_.points.front(), options_.seed);
+  if (!first) return false;
+  candidate_ = Candidate{{first->mean, Vector::Zero(first->mean.size()), first->elbo},
+                         std::nullopt,
+                         false,
+                         0,
+                         nullptr,
+                         first->sd};
+  control_.enter(Phase::kShape);
+  auto found = find_mixture(evaluator_, *first, search_.pattern, options_);
+  if (!found) return false;
+  if (settles(*found, *first)) {
+    hierarchical_ = std::move(found);
+    return true;
+  }
+  keep_candidate(found->around);
+  return false;
+}
+
+bool DefaultRun::settles(const MixtureFound& found, const MeanField& first) {
+  if (!found.assessed || !found.assessed->telling || !found.assessed->without_doubt()) return false;
+  const Assessment& by_weights = found.assessed->assessment;
+  const ElboEstimate joint = estimate_elbo(evaluator_, found.around, kAroundDraws, options_.seed);
+  if (by_weights.elbo + 2 * std::hypot(by_weights.elbo_se, joint.se) < joint.elbo) return false;
+  if (search_.points.size() < 2) return true;
+  const auto other = fit_mean_field(evaluator_, search_.points[1], options_.seed);
+  return !other || other->elbo < first.elbo - kMassNats ||
+         (other->mean - found.mixture->mean()).cwiseQuotient(found.mixture->sd()).cwiseAbs().maxCoeff() <
+             kMassApart;
+}
+
+void DefaultRun::keep_candidate(const Gaussian& around) {
+  PathPoint centre{around.mean(), Vector(around.dimension()), 0};
+  centre.log_density = evaluator_.evaluate(centre.theta, centre.gradient);
+  if (!std::isfinite(centre.log_density)) return;
+  auto candidate = candidate_at(evaluator_, std::move(centre), search_.pattern.get());
+  if (!candidate) return;
+  candidate->has_mass = true;
+  search_.found.candidates.push_back(std::move(*candidate));
+}
+
+FitResult DefaultRun::report_hierarchical() {
+  AssessedMixture& assessed_mixture = *hierarchical_->assessed;
+  std::vector<std::string> names;
+  for (const Index i : hierarchical_->hyper_parameters) names.push_back(model_.parameter_name(i));
+  Assessment& assessment = assessed_mixture.assessment;
+  assessment.ending = {StopReason::kConverged,
+                       fmt::format("a mixture of {} Gaussians over {}, with k-hat {:.2f} and a standard "
+                                   "error of {:.2g} of its ELBO, leaves no mean or sd in doubt",
+                                   hierarchical_->mixture->components().size(), fmt::join(names, ", "),
+                                   assessment.khat, assessment.elbo_se),
+                       true, false};
+  FitResult result =
+      assessed(hierarchical_->around.with_shape(hierarchical_->mixture), std::move(assessment));
+  result.rank_path = {{model_.dimension(), std::numeric_limits<double>::quiet_NaN()}};
+  result.shapes = {{hierarchical_->mixture->shape(), result.elbo, result.elbo_se, true, 0, true}};
+  result.gradient_evaluations = evaluations_;
+  result.rejected_draws = rejected_;
+  result.seconds = control_.seconds();
+  return result;
+}
+
+}  // namespace magva

@@ -1,0 +1,22 @@
+#pragma once
+// What the importance weights of a mixture's own draws say of it.
+#include <optional>
+
+#include "assess/assess.hpp"
+#include "core/evaluator.hpp"
+#include "mixture/gaussian_mixture.hpp"
+
+namespace magva {
+
+struct AssessedMixture {
+  Assessment assessment;
+  bool telling;  ///< the weights themselves say so, not only to second order
+
+  bool without_doubt() const { return assessment.trusted && assessment.warnings.empty(); }
+};
+
+/// Nothing where the posterior is not near the mixture. `entries`: of a component's precision.
+std::optional<AssessedMixture> assess_mixture(Evaluator& evaluator, const GaussianMixture& mixture,
+                                              Index entries, const FitOptions& options);
+
+}  // namespace magva
