@@ -11,7 +11,7 @@
 namespace magva {
 namespace {
 
-Gaussian isotropic(Index m, double sd) {
+Gaussian wide_gaussian(Index m, double sd) {
   return Gaussian::dense(Vector::Zero(m), sd * Matrix::Identity(m, m));
 }
 
@@ -21,7 +21,7 @@ TEST(FarSample, HasTheSdsOfAWiderPosterior) {
     return -theta.squaredNorm() / 8;
   });
   Evaluator evaluator(model, 1);
-  const Gaussian q = isotropic(3, 1);
+  const Gaussian q = wide_gaussian(3, 1);
   const auto far = far_reaching_sample(evaluator, q, 5);
   ASSERT_TRUE(far.has_value());
   EXPECT_GT(far->effective, 1000);
@@ -60,7 +60,7 @@ TEST(FarSample, LeavesManyParametersAlone) {
   });
   Evaluator evaluator(model, 1);
   MarginalReport report;
-  check_far_out(evaluator, isotropic(9, 1), 3, report);
+  check_far_out(evaluator, wide_gaussian(9, 1), 3, report);
   EXPECT_TRUE(report.errors.empty());
 }
 
