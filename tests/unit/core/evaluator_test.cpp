@@ -15,6 +15,10 @@
 namespace magva {
 namespace {
 
+const Limits kNoLimits{.seconds = std::numeric_limits<double>::infinity(),
+                       .evaluations = std::numeric_limits<std::int64_t>::max()};
+const std::vector<Observer> kNoObservers;  // a Control keeps a reference
+
 /// A normal log density whose every second evaluation is off by `jitter`.
 auto jittery(double jitter) {
   return make_model(
@@ -60,9 +64,7 @@ class SlowToStart final : public Model {
 
 TEST(Evaluator, BatchesOfValuesGrowWhereTheyTakeNoTime) {
   const SlowToStart model;
-  Control control({.seconds = std::numeric_limits<double>::infinity(),
-                   .evaluations = std::numeric_limits<std::int64_t>::max()},
-                  {});
+  Control control(kNoLimits, kNoObservers);
   Evaluator evaluator(model, 1, &control);
   const Matrix theta = Matrix::Zero(1, 256);
   for (int k = 0; k < 12; ++k) (void)evaluator.evaluate_values(theta);
@@ -93,9 +95,7 @@ class Waits final : public Model {
 };
 
 std::vector<Index> batches_of_four_evaluations(const Waits& model) {
-  Control control({.seconds = std::numeric_limits<double>::infinity(),
-                   .evaluations = std::numeric_limits<std::int64_t>::max()},
-                  {});
+  Control control(kNoLimits, kNoObservers);
   Evaluator evaluator(model, 1, &control);
   const Matrix theta = Matrix::Zero(1, 16);
   Vector log_density(16);
