@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <limits>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -15,8 +14,6 @@
 namespace magva {
 namespace {
 
-const Limits kNoLimits{.seconds = std::numeric_limits<double>::infinity(),
-                       .evaluations = std::numeric_limits<std::int64_t>::max()};
 const std::vector<Observer> kNoObservers;  // a Control keeps a reference
 
 /// A normal log density whose every second evaluation is off by `jitter`.
@@ -64,7 +61,7 @@ class SlowToStart final : public Model {
 
 TEST(Evaluator, BatchesOfValuesGrowWhereTheyTakeNoTime) {
   const SlowToStart model;
-  Control control(kNoLimits, kNoObservers);
+  Control control({}, kNoObservers);
   Evaluator evaluator(model, 1, &control);
   const Matrix theta = Matrix::Zero(1, 256);
   for (int k = 0; k < 12; ++k) (void)evaluator.evaluate_values(theta);
@@ -95,7 +92,7 @@ class Waits final : public Model {
 };
 
 std::vector<Index> batches_of_four_evaluations(const Waits& model) {
-  Control control(kNoLimits, kNoObservers);
+  Control control({}, kNoObservers);
   Evaluator evaluator(model, 1, &control);
   const Matrix theta = Matrix::Zero(1, 16);
   Vector log_density(16);
