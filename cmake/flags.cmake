@@ -1,7 +1,7 @@
 # magva_flags: what every source of the project is compiled with. Its parts are what holds for any processor, and the processor.
 add_library(magva_common INTERFACE)
 target_compile_options(magva_common INTERFACE -Wall -Wextra -Wpedantic -Wconversion
-  $<$<BOOL:${MAGVA_WERROR}>:-Werror> -fno-math-errno)
+  $<$<BOOL:${MAGVA_WERROR}>:-Werror> -fno-math-errno -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 warns falsely inside its own AVX-512 intrinsics (GCC bug 105593).
   target_compile_options(magva_common INTERFACE -Wno-maybe-uninitialized -Wno-uninitialized)

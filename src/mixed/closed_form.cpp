@@ -45,9 +45,8 @@ class ClosedForm final : public MixedModel, public Model {
   const Model& model() const override { return *this; }
   MixedMethod method() const override { return MixedMethod::closed_form; }
   std::string describe() const override {
-    return fmt::format(
-        "{} are integrated out in closed form: the response is gaussian, so that {} parameters are left",
-        integrated_effects(problem_), dimension());
+    return fmt::format("{} are integrated out in closed form: the response is gaussian, so that {}",
+                       integrated_effects(problem_), parameters_left(dimension()));
   }
   std::vector<std::string> population_names() const override {
     return mixed::population_names(problem_, hyper_);

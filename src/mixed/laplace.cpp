@@ -54,9 +54,8 @@ class Laplace final : public MixedModel, public Model {
   const Model& model() const override { return *this; }
   MixedMethod method() const override { return MixedMethod::laplace; }
   std::string describe() const override {
-    return fmt::format(
-        "{} are integrated out by Laplace's method to second order, since {}, so that {} parameters are left",
-        integrated_effects(problem_), reason(), dimension());
+    return fmt::format("{} are integrated out by Laplace's method to second order, since {}, so that {}",
+                       integrated_effects(problem_), reason(), parameters_left(dimension()));
   }
   std::vector<std::string> population_names() const override {
     return mixed::population_names(problem_, hyper_);

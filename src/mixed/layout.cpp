@@ -302,6 +302,10 @@ const char* integrated_effects(const Problem& problem) {
   return problem.data.terms.empty() ? "coefficients" : "group effects and coefficients";
 }
 
+std::string parameters_left(Index count) {
+  return count == 1 ? "1 parameter is left" : fmt::format("{} parameters are left", count);
+}
+
 std::string coefficient_name(const Problem& problem, Index j) {
   if (problem.data.names.empty()) return fmt::format("beta[{}]", j + 1);
   return problem.data.names[static_cast<std::size_t>(j)];

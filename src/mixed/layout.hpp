@@ -110,6 +110,8 @@ class StudentFactors {
 
 /// What a model that integrates coefficients, too, integrates out.
 const char* integrated_effects(const Problem& problem);
+/// "1 parameter is left", "5 parameters are left".
+std::string parameters_left(Index count);
 
 std::string coefficient_name(const Problem& problem, Index j);
 /// Names of the coefficients and of the hyper-parameters' quantities.

@@ -26,7 +26,7 @@ class Quadrature final : public MixedModel, public Model {
   const Model& model() const override { return *this; }
   MixedMethod method() const override { return MixedMethod::quadrature; }
   std::string describe() const override {
-    return fmt::format("{}, so that {} parameters are left", integral_->describe(), dimension());
+    return fmt::format("{}, so that {}", integral_->describe(), parameters_left(dimension()));
   }
   std::vector<std::string> population_names() const override {
     return mixed::population_names(problem_, hyper_);

@@ -204,8 +204,8 @@ ModelSource source_of_formula(EncodedByFormula encoded, const FormulaOptions& op
   else
     add_plain_model(source, model, std::move(learnt.rows), options, ranks);
   source.priors = formula_prior_records(*model);
-  source.description =
-      fmt::format("{}, {} parameters, {} rows", model->description(), source.model->dimension(), n);
+  source.description = fmt::format("{}, {} parameter{}, {} rows", model->description(),
+                                   source.model->dimension(), source.model->dimension() == 1 ? "" : "s", n);
   source.data = std::move(encoded.data);
   ModelSpec spec;
   spec.formula = model;
