@@ -24,7 +24,7 @@ struct SdCorrection {
   /// Standard error of the logarithm of an sd, the largest; 0 where no draws were used.
   double se = 0;
   /// Of all parameters, of which those above need none. Draws and predictions are the posterior's and know
-  /// nothing of them. Only of low-rank fits by exact expectations, if the log density is concave.
+  /// nothing of them. Only of low-rank fits, and if the log density is concave.
   std::optional<SdEstimates> estimates = {};
 };
 
@@ -34,7 +34,8 @@ void check_sd_names(const Model& model, const std::vector<std::string>& names);
 /// Gives the posterior of a converged fit of this model, with these options, a correction of the named
 /// parameters: their joint distribution, and how all others depend on them, are by linear response; given
 /// them, the others vary as fitted. By exact expectations where the fit was; else, with the covariance held
-/// fixed, by draws. The others are estimated, with at most as many passes over the data as the fit has taken.
+/// fixed, by draws. The others are estimated, with at most as many passes over the data, or gradients, as the
+/// fit has taken.
 SdCorrection correct_sds(const Model& model, FitResult& result, const std::vector<std::string>& names,
                          const FitOptions& options = {}, const std::vector<Observer>& observers = {});
 

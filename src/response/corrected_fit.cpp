@@ -30,8 +30,6 @@ constexpr int kMostStepSamples = 8;
 /// A correction takes as many gradients as the fit has taken, at most, or so many a parameter, if these are
 /// no more than twice as many.
 constexpr std::int64_t kGradientsPerParameter = 50;
-/// The largest m: a covariance is a matrix.
-constexpr Index kMostResponseDimension = 2000;
 /// What the covariance's answer takes off the mean's precision, along any direction. If no more than the
 /// first, its leading order has it to .003 or so of an sd; beyond the second an sd is twice the Gaussian's,
 /// and all of this is too rough.

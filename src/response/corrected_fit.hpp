@@ -7,6 +7,9 @@
 
 namespace magva {
 
+/// The largest m: a covariance is a matrix.
+inline constexpr Index kMostResponseDimension = 2000;
+
 /// What linear response makes of a Gaussian that was fitted with draws.
 struct SampledCorrection {
   Gaussian corrected;

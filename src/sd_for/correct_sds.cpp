@@ -18,6 +18,11 @@ namespace {
 
 /// Apart from the seeds of the assessment.
 constexpr std::uint64_t kEstimateSeed = 6;
+/// Of draws in each of two estimates of E[-Hessian].
+constexpr Index kEstimatePairs = 2;
+/// Of a fit with draws estimates take as many gradients as the fit has taken, at most, or so many a
+/// parameter, if these are no more than twice as many.
+constexpr std::int64_t kEstimateGradients = 50;
 
 using ParameterPlaces = std::unordered_map<std::string, Index>;
 
@@ -95,20 +100,36 @@ SampledColumns find_columns(Evaluator& evaluator, const FitResult& result,
 }
 
 /// Low rank leaves sds to be estimated; where log h is not concave, they may be worse than the Gaussian's
-/// own.
+/// own. Of a fit with draws the estimates themselves find that out: means of a few Hessians are then not
+/// negative definite.
 bool can_be_estimated(const Model& model, const FitResult& result) {
-  return result.expectations == Expectations::kExact && !result.posterior.is_dense() &&
-         model.expectations()->log_concave();
+  if (result.posterior.is_dense()) return false;
+  return result.expectations == Expectations::kExact ? model.expectations()->log_concave()
+                                                     : model.dimension() > kMostResponseDimension;
 }
 
-std::optional<SdEstimates> find_estimates(Evaluator& evaluator, const FitResult& result, std::uint64_t seed) {
+std::optional<SdEstimates> exact_estimates(Evaluator& evaluator, const FitResult& result,
+                                           std::uint64_t seed) {
   const Gaussian& q = result.posterior;
   ExactElbo elbo(*evaluator.model().expectations(), evaluator.workers());
   const CurvatureTimes curvature = [&](const Matrix& v) {
     evaluator.control()->poll();
     return curvature_times(elbo, q, v);
   };
-  return estimate_sds(q, curvature, result.gradient_evaluations, seed + kEstimateSeed);
+  return estimate_sds(q, curvature, result.gradient_evaluations, seed);
+}
+
+std::optional<SdEstimates> sampled_estimates(Evaluator& evaluator, const FitResult& result,
+                                             std::uint64_t seed) {
+  const Gaussian& q = result.posterior;
+  const MeanCurvature one(evaluator, q, kEstimatePairs, seed);
+  const MeanCurvature other(evaluator, q, kEstimatePairs, seed + 1);
+  const std::int64_t gradients = std::clamp(kEstimateGradients * q.dimension(), result.gradient_evaluations,
+                                            3 * result.gradient_evaluations);
+  const std::int64_t of_a_product = (one.cost() + other.cost()) * draws_at_once(q.dimension());
+  return estimate_sds(
+      q, [&](const Matrix& v) { return one.times_unit_columns(v); },
+      [&](const Matrix& v) { return other.times_unit_columns(v); }, gradients / of_a_product, seed);
 }
 
 struct FoundSds {
@@ -129,7 +150,10 @@ FoundSds find_sds(const Model& model, const FitResult& result, const std::vector
   try {
     control.enter(Phase::kAssessment);
     out.columns = find_columns(evaluator, result, coordinates, options.seed);
-    if (estimated) out.estimates = find_estimates(evaluator, result, options.seed);
+    if (estimated)
+      out.estimates = result.expectations == Expectations::kExact
+                          ? exact_estimates(evaluator, result, options.seed + kEstimateSeed)
+                          : sampled_estimates(evaluator, result, options.seed + kEstimateSeed);
   } catch (const Stopped&) {  // the other sds stay as they are
   }
   return out;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "core/low_rank_plus_diagonal.hpp"
@@ -26,10 +27,6 @@ constexpr std::int64_t kMostLanczosSteps = 150;
 constexpr std::int64_t kUsualLanczosSteps = 40;
 /// Numbers in the bases of draws that are taken together, at most: half a gigabyte.
 constexpr std::int64_t kMostBasisNumbers = 64'000'000;
-
-Index draws_at_once(Index m) {
-  return std::clamp<Index>(kMostBasisNumbers / (m * kUsualLanczosSteps), 1, kDrawsAtOnce);
-}
 
 /// Steps for draws that are taken together, out of so many products for all that are needed at least.
 std::int64_t steps_allowed(std::int64_t products, Index draws, Index m) {
@@ -111,10 +108,64 @@ SdEstimates regress(const RegressionSums& sums, const Vector& variance) {
   return {found.cwiseSqrt(), (of_draws.cwiseAbs2().array() + kRootError * kRootError).sqrt(), sums.draws};
 }
 
+/// Of draws of the Gaussian from its mean, so many after the first ones.
+Matrix next_deviations(const Gaussian& q, std::uint64_t seed, Index first) {
+  return q.draws(draws_at_once(q.dimension()), seed, static_cast<std::uint32_t>(first)).colwise() - q.mean();
+}
+
+/// Draws of the Gaussian become draws of the response, and these sds.
+class SdEstimator {
+ public:
+  SdEstimator(const Gaussian& q, CurvatureTimes curvature)
+      : q_(q), curvature_(std::move(curvature)), variance_(q.sd().cwiseAbs2()), sums_(q.dimension()) {}
+
+  /// False where C is not positive definite, or so many products do not suffice.
+  bool add(const Matrix& y, std::int64_t most_products) {
+    const CurvatureTimes counted = [&](const Matrix& v) {
+      ++products_;
+      return curvature_(v);
+    };
+    const auto x = inverse_root_times(q_, counted, y,
+                                      steps_allowed(most_products - products_, sums_.draws, q_.dimension()));
+    if (x) sums_.add(*x, y);
+    return x.has_value();
+  }
+  Index draws() const { return sums_.draws; }
+  SdEstimates estimates() const { return regress(sums_, variance_); }
+
+ private:
+  const Gaussian& q_;
+  CurvatureTimes curvature_;
+  Vector variance_;
+  RegressionSums sums_;
+  std::int64_t products_ = 0;
+};
+
+/// See estimate_sds(): log sds of `both` less this are without the bias of inverses, and have the variance of
+/// C's noise, which is about as large for all parameters.
+struct InversionBias {
+  Vector excess;
+  double variance;
+
+  InversionBias(const SdEstimates& both, const SdEstimates& one, const SdEstimates& other)
+      : excess(.5 * (one.sd.array() * other.sd.array()).log() - both.sd.array().log()),
+        variance(.25 * (one.sd.array() / other.sd.array()).log().square().mean()) {}
+
+  SdEstimates taken_off(SdEstimates estimates) const {
+    estimates.sd.array() *= (-excess).array().exp();
+    estimates.se = (estimates.se.array().square() + variance).sqrt();
+    return estimates;
+  }
+};
+
 /// In units of a posterior sd: changes E[-Hessian] by the square, relative.
 constexpr double kShortFactor = 1e-5;
 
 }  // namespace
+
+Index draws_at_once(Index dimension) {
+  return std::clamp<Index>(kMostBasisNumbers / (dimension * kUsualLanczosSteps), 1, kDrawsAtOnce);
+}
 
 // The model multiplies E[-Hessian] by the factors of a Gaussian; so v are further factors, short enough to
 // change nothing.
@@ -166,26 +217,33 @@ std::optional<Matrix> inverse_root_times(const Gaussian& q, const CurvatureTimes
 
 std::optional<SdEstimates> estimate_sds(const Gaussian& q, const CurvatureTimes& curvature,
                                         std::int64_t most_products, std::uint64_t seed) {
-  const Vector variance = q.sd().cwiseAbs2();
-  const Index together = draws_at_once(q.dimension());
-  RegressionSums sums(q.dimension());
-  std::int64_t products = 0;
-  const CurvatureTimes counted = [&](const Matrix& v) {
-    ++products;
-    return curvature(v);
-  };
-  while (sums.draws < kMostEstimateDraws) {
-    const auto first = static_cast<std::uint32_t>(sums.draws);
-    const Matrix y = q.draws(together, seed, first).colwise() - q.mean();
-    const std::int64_t steps = steps_allowed(most_products - products, sums.draws, q.dimension());
-    const auto x = inverse_root_times(q, counted, y, steps);
-    if (!x) return std::nullopt;
-    sums.add(*x, y);
-    if (sums.draws < kFewestEstimateDraws) continue;
-    SdEstimates out = regress(sums, variance);
+  SdEstimator estimator(q, curvature);
+  while (estimator.draws() < kMostEstimateDraws) {
+    if (!estimator.add(next_deviations(q, seed, estimator.draws()), most_products)) return std::nullopt;
+    if (estimator.draws() < kFewestEstimateDraws) continue;
+    SdEstimates out = estimator.estimates();
     if (out.se.maxCoeff() <= kMostSdError) return out;
   }
   return std::nullopt;
+}
+
+std::optional<SdEstimates> estimate_sds(const Gaussian& q, const CurvatureTimes& one,
+                                        const CurvatureTimes& other, std::int64_t most_products,
+                                        std::uint64_t seed) {
+  SdEstimator by_both(q, [&](const Matrix& v) { return Matrix(.5 * (one(v) + other(v))); });
+  SdEstimator by_one(q, one), by_other(q, other);
+  while (by_both.draws() < kFewestEstimateDraws) {
+    const Matrix y = next_deviations(q, seed, by_both.draws());
+    for (SdEstimator* estimator : {&by_both, &by_one, &by_other})
+      if (!estimator->add(y, most_products)) return std::nullopt;
+  }
+  const InversionBias bias(by_both.estimates(), by_one.estimates(), by_other.estimates());
+  while (true) {
+    SdEstimates out = bias.taken_off(by_both.estimates());
+    if (out.se.maxCoeff() <= kMostSdError) return out;
+    if (by_both.draws() >= kMostEstimateDraws) return std::nullopt;
+    if (!by_both.add(next_deviations(q, seed, by_both.draws()), most_products)) return std::nullopt;
+  }
 }
 
 }  // namespace magva

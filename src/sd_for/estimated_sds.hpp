@@ -30,6 +30,9 @@ Matrix curvature_times(ExactElbo& elbo, const Gaussian& q, const Matrix& v);
 std::optional<Matrix> inverse_root_times(const Gaussian& q, const CurvatureTimes& curvature, const Matrix& y,
                                          std::int64_t most_products);
 
+/// Columns that are multiplied together.
+Index draws_at_once(Index dimension);
+
 /// Of every sd that is used.
 inline constexpr double kMostSdError = .05;
 
@@ -38,5 +41,13 @@ inline constexpr double kMostSdError = .05;
 /// the same seed.
 std::optional<SdEstimates> estimate_sds(const Gaussian& q, const CurvatureTimes& curvature,
                                         std::int64_t most_products, std::uint64_t seed);
+
+/// With C from draws: as the mean of two estimates that know nothing of each other. How far apart the sds of
+/// these two are is a part of the standard errors. The inverse of an estimate is too large by a term that
+/// halves where the draws are doubled, so what the two have more than their mean, for the first 64 draws, is
+/// taken off that.
+std::optional<SdEstimates> estimate_sds(const Gaussian& q, const CurvatureTimes& one,
+                                        const CurvatureTimes& other, std::int64_t most_products,
+                                        std::uint64_t seed);
 
 }  // namespace magva

@@ -42,6 +42,13 @@ Matrix MeanCurvature::products(const Vector& v) const {
   return out;
 }
 
+Matrix MeanCurvature::times_unit_columns(const Matrix& v) const {
+  Matrix sum = Matrix::Zero(v.rows(), v.cols());
+  for (const auto draw : draws_.colwise())
+    sum += gradients((-kColumnStep * v).colwise() + draw) - gradients((kColumnStep * v).colwise() + draw);
+  return sum / (2 * kColumnStep * static_cast<double>(draws_.cols()));
+}
+
 Matrix MeanCurvature::gradients(const Matrix& theta) const {
   Vector log_density(theta.cols());
   Matrix gradient(theta.rows(), theta.cols());

@@ -19,6 +19,10 @@ class MeanCurvature {
   /// -Hessian at each draw, times v.
   Matrix products(const Vector& v) const;
   Vector operator*(const Vector& v) const { return products(v).rowwise().mean(); }
+  /// Times columns whose lengths are 1 in the inner product of q's precision.
+  Matrix times_unit_columns(const Matrix& v) const;
+  /// Gradients that a column takes.
+  std::int64_t cost() const { return 2 * draws_.cols(); }
   /// Its inverse times a tilt, by conjugate gradients to a relative residual. Nothing where it is not
   /// positive definite.
   std::optional<Vector> solve(const Vector& tilt, double residual) const;

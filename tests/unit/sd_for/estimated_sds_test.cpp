@@ -10,6 +10,7 @@
 
 #include "exact/elbo.hpp"
 #include "magva/priors.hpp"
+#include "sd_for/sampled_columns.hpp"
 #include "unit/exact/problems.hpp"
 
 namespace magva {
@@ -120,6 +121,31 @@ TEST(EstimatedSds, HaveTheErrorsThatTheySay) {
       EXPECT_GT(squares, .6) << problem.name << rank;
       EXPECT_LT(beyond, .08) << problem.name << rank;
     }
+}
+
+// The same with C from gradients at two pairs of draws each.
+TEST(EstimatedSds, FromGradientsAtDrawsHaveTheErrorsThatTheySay) {
+  for (const Problem& problem : {independent(), chain()}) {
+    const FittedCurvature at(problem, 2);
+    const Vector sd = at.sd();
+    Evaluator evaluator(at.model, 1);
+    double squares = 0, mean = 0;
+    constexpr int kSeeds = 6;
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      const MeanCurvature one(evaluator, at.q, 2, 200 + seed);
+      const MeanCurvature other(evaluator, at.q, 2, 300 + seed);
+      const auto found = estimate_sds(
+          at.q, [&](const Matrix& v) { return one.times_unit_columns(v); },
+          [&](const Matrix& v) { return other.times_unit_columns(v); }, kNoLimit, 100 + seed);
+      ASSERT_TRUE(found.has_value()) << problem.name;
+      const Vector z = (found->sd.array() / sd.array()).log() / found->se.array();
+      squares += z.squaredNorm() / static_cast<double>(z.size() * kSeeds);
+      mean += z.mean() / kSeeds;
+    }
+    EXPECT_LT(squares, 1.6) << problem.name;
+    EXPECT_GT(squares, .4) << problem.name;
+    EXPECT_LT(std::abs(mean), .5) << problem.name;
+  }
 }
 
 TEST(EstimatedSds, AreThoseOfAGaussianThatIsRight) {

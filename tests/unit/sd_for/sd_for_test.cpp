@@ -322,6 +322,42 @@ TEST(SdFor, CorrectsFitsWithDraws) {
   EXPECT_GT(result.posterior.best().sd()(5), result.posterior.sd()(5));
 }
 
+/// Normal pairs of variance 1 and correlation .9, which low rank has with sds of sqrt(1 - .9^2) only.
+class NormalPairs final : public Model {
+ public:
+  explicit NormalPairs(Index pairs) : pairs_(pairs) {}
+  Index dimension() const override { return 2 * pairs_; }
+  void evaluate(ConstMatrixRef theta, VectorRef log_density, MatrixRef gradient, Evaluation&) const override {
+    const double scale = 1 / (1 - kCorrelation * kCorrelation);
+    for (Index s = 0; s < theta.cols(); ++s) {
+      const auto a = theta.col(s).head(pairs_);
+      const auto b = theta.col(s).tail(pairs_);
+      gradient.col(s).head(pairs_) = scale * (kCorrelation * b - a);
+      gradient.col(s).tail(pairs_) = scale * (kCorrelation * a - b);
+      log_density(s) = .5 * theta.col(s).dot(gradient.col(s));
+    }
+  }
+
+ private:
+  static constexpr double kCorrelation = .9;
+  Index pairs_;
+};
+
+// With standard errors of at most .05, the largest of 2,020 within five of them.
+TEST(SdFor, EstimatesAllSdsOfLargeFitsWithDraws) {
+  const NormalPairs model(1010);
+  FitOptions options;
+  options.rank = 1;
+  options.starts = 1;
+  FitResult result = fit(model, options);
+  ASSERT_EQ(result.stopped, StopReason::kConverged);
+  EXPECT_NEAR(result.posterior.sd().mean(), std::sqrt(1 - .81), .02);
+  const SdCorrection sds = correct_sds(model, result, {}, options);
+  ASSERT_TRUE(sds.estimates.has_value()) << result.gradient_evaluations;
+  EXPECT_LE(sds.estimates->se.maxCoeff(), .05);
+  EXPECT_LT(sds.estimates->sd.array().log().abs().maxCoeff(), .25);
+}
+
 TEST(SdFor, LeavesAFitThatHasAllSdsAlone) {
   const Regression model = small_regression(test::Kind::logistic);
   FitResult result = fit(model);
