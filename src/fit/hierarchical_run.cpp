@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/elbo.hpp"
@@ -19,6 +20,14 @@ constexpr double kMassApart = 3;
 constexpr double kMassNats = 4;
 /// Draws of the joint Gaussian, whose ELBO is below that of a mixture.
 constexpr Index kAroundDraws = 400;
+
+/// The largest distance of one of these means, in sds of the mixture.
+double apart(const GaussianMixture& mixture, const Vector& mean, const std::vector<Index>& coordinates) {
+  const Vector distance = (mean - mixture.mean()).cwiseQuotient(mixture.sd()).cwiseAbs();
+  double largest = 0;
+  for (const Index i : coordinates) largest = std::max(largest, distance(i));
+  return largest;
+}
 
 }  // namespace
 
@@ -51,9 +60,12 @@ bool DefaultRun::settles(const MixtureFound& found, const MeanField& first) {
   if (by_weights.elbo + 2 * std::hypot(by_weights.elbo_se, joint.se) < joint.elbo) return false;
   if (search_.points.size() < 2) return true;
   const auto other = fit_mean_field(evaluator_, search_.points[1], options_.seed);
-  return !other || other->elbo < first.elbo - kMassNats ||
-         (other->mean - found.mixture->mean()).cwiseQuotient(found.mixture->sd()).cwiseAbs().maxCoeff() <
-             kMassApart;
+  if (!other || other->elbo < first.elbo - kMassNats) return true;
+  const Vector distance = (other->mean - found.mixture->mean()).cwiseQuotient(found.mixture->sd());
+  if (distance.cwiseAbs().maxCoeff() < kMassApart) return true;
+  // A mean-field Gaussian may be held by narrow conditionals where there is little mass.
+  const auto moved = hyper_mode_from(evaluator_, *other, search_.pattern, found.hyper_parameters, options_);
+  return moved && apart(*found.mixture, moved->mean(), found.hyper_parameters) < kMassApart;
 }
 
 void DefaultRun::keep_candidate(const Gaussian& around) {

@@ -167,6 +167,15 @@ std::optional<MixtureFound> find_mixture(Evaluator& evaluator, const MeanField& 
   return out;
 }
 
+std::optional<Gaussian> hyper_mode_from(Evaluator& evaluator, const MeanField& from,
+                                        const std::shared_ptr<const HessianPattern>& pattern,
+                                        const std::vector<Index>& hyper_parameters,
+                                        const FitOptions& options) {
+  const Index m = from.mean.size();
+  return gaussian_at_hyper_mode(evaluator, Gaussian::low_rank(from.mean, Matrix(m, 0), from.sd),
+                                pattern ? pattern : full_pattern(m), hyper_parameters, options.seed + 7);
+}
+
 void try_mixture(Evaluator& evaluator, const std::shared_ptr<const HessianPattern>& pattern,
                  const FitOptions& options, FitResult& result) {
   MixtureTrial(evaluator, options, result).run(pattern);

@@ -29,6 +29,12 @@ std::optional<MixtureFound> find_mixture(Evaluator& evaluator, const MeanField& 
                                          std::shared_ptr<const HessianPattern>& pattern,
                                          const FitOptions& options);
 
+/// The mode of the marginal density of these hyper-parameters that is reached from there.
+std::optional<Gaussian> hyper_mode_from(Evaluator& evaluator, const MeanField& from,
+                                        const std::shared_ptr<const HessianPattern>& pattern,
+                                        const std::vector<Index>& hyper_parameters,
+                                        const FitOptions& options);
+
 /// Puts a mixture into a result whose Gaussian is in doubt for its shape, or has no sds by linear response,
 /// or has not converged, if a few hyper-parameters explain that, and if the mixture is better: its ELBO is
 /// not lower, it is not more in doubt, and for a fit that has not converged its importance weights confirm

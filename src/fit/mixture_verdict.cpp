@@ -16,7 +16,7 @@ namespace {
 /// Draws by which it is judged: as many as the Gaussian is, fewer where their log densities under all
 /// components would take more numbers.
 constexpr Index kFewestMixtureDraws = 500;
-constexpr double kMostMixtureNumbers = 5e8;
+constexpr double kMostMixtureNumbers = 3e9;
 /// Log weights with a larger sd than this, for every square root of a parameter, are those of a posterior
 /// that is not near a Gaussian given the hyper-parameters.
 constexpr double kFarSpread = .3;

@@ -23,6 +23,9 @@ constexpr int kMostConditionalMeans = 3;
 /// share of what it promised asks for another precision.
 constexpr int kTriedLengths = 6;
 constexpr double kKeptPromise = .3;
+/// The same at values between those at which it was found, by at most so many steps.
+constexpr double kHeightGain = .05;
+constexpr int kMostHeightSteps = 10;
 /// Added to a curvature that is not positive definite, as shares of its diagonal.
 constexpr double kConditionalDampings[] = {0, .01, .1, 1, 10, 100};
 
@@ -236,15 +239,56 @@ Matrix ConditionalFit::slopes(const ConditionalGaussian& given) const {
   return -given.precision->solve(cross(given.curvature));
 }
 
-Vector ConditionalFit::heights(const Matrix& theta, const std::vector<const ConditionalGaussian*>& near) {
-  Vector out(theta.cols());
-  Matrix gradient(theta.rows(), theta.cols());
-  evaluator_.evaluate(theta, out, gradient);
-  clear_hyper(gradient);
+Vector ConditionalFit::heights(Matrix theta, const std::vector<const ConditionalGaussian*>& near) {
+  climb_together(theta, near);
+  Heights at_means = gradients_of_others(theta);
   for (Index s = 0; s < theta.cols(); ++s) {
-    const Vector g = gradient.col(s);
-    out(s) += .5 * g.dot(near[static_cast<std::size_t>(s)]->precision->solve(g).col(0));
+    const Vector g = at_means.gradient.col(s);
+    at_means.value(s) += .5 * g.dot(near[static_cast<std::size_t>(s)]->precision->solve(g).col(0));
   }
+  return at_means.value;
+}
+
+// Conjugate gradients with the neighbours' precisions: these may be a factor off along some directions.
+void ConditionalFit::climb_together(Matrix& theta, const std::vector<const ConditionalGaussian*>& near) {
+  const auto solve = [&](Index s, const Vector& g) -> Vector {
+    return near[static_cast<std::size_t>(s)]->precision->solve(g);
+  };
+  Matrix gradient = gradients_of_others(theta).gradient;
+  Matrix direction(theta.rows(), theta.cols());
+  Vector square(theta.cols());
+  std::vector<Index> open;
+  for (Index s = 0; s < theta.cols(); ++s) {
+    direction.col(s) = solve(s, gradient.col(s));
+    square(s) = gradient.col(s).dot(direction.col(s));
+    if (.5 * square(s) > kHeightGain) open.push_back(s);
+  }
+  for (int k = 0; k < kMostHeightSteps && !open.empty(); ++k) {
+    const Matrix change =
+        gradients_of_others(theta(Eigen::all, open) + direction(Eigen::all, open)).gradient -
+        gradient(Eigen::all, open);
+    std::vector<Index> next;
+    for (std::size_t j = 0; j < open.size(); ++j) {
+      const Index s = open[j];
+      const double bend = -direction.col(s).dot(change.col(static_cast<Index>(j)));
+      if (!(bend > 0)) continue;
+      const double length = gradient.col(s).dot(direction.col(s)) / bend;
+      theta.col(s) += length * direction.col(s);
+      gradient.col(s) += length * change.col(static_cast<Index>(j));
+      const Vector image = solve(s, gradient.col(s));
+      const double now = gradient.col(s).dot(image);
+      direction.col(s) = image + now / square(s) * direction.col(s);
+      square(s) = now;
+      if (.5 * now > kHeightGain) next.push_back(s);
+    }
+    open = std::move(next);
+  }
+}
+
+ConditionalFit::Heights ConditionalFit::gradients_of_others(const Matrix& theta) {
+  Heights out{Vector(theta.cols()), Matrix(theta.rows(), theta.cols())};
+  evaluator_.evaluate(theta, out.value, out.gradient);
+  clear_hyper(out.gradient);
   return out;
 }
 

@@ -49,9 +49,8 @@ class ConditionalFit {
   Matrix slopes(const ConditionalGaussian& given) const;
   /// H_vu alone.
   Matrix cross(const Vector& curvature) const;
-  /// Log densities at points whose hyper-parameters are given, with what a Newton step of the others would
-  /// gain there.
-  Vector heights(const Matrix& theta, const std::vector<const ConditionalGaussian*>& near);
+  /// The largest log densities given hyper-parameters, from points near these.
+  Vector heights(Matrix theta, const std::vector<const ConditionalGaussian*>& near);
   /// V, of the pattern, without the rows of the hyper-parameters.
   Matrix sums() const;
   bool is_hyper(Index i) const { return is_hyper_[static_cast<std::size_t>(i)]; }
@@ -67,6 +66,13 @@ class ConditionalFit {
   /// Of the others, away from their mean.
   Matrix moves(const FactoredPrecision& precision, Index pairs) const;
   void clear_hyper(MatrixRef gradients) const;
+  struct Heights {
+    Vector value;
+    Matrix gradient;
+  };
+  Heights gradients_of_others(const Matrix& theta);
+  /// To the modes of the others, each with the precision of a neighbour.
+  void climb_together(Matrix& theta, const std::vector<const ConditionalGaussian*>& near);
   /// Moves theta to the conditional mode, by steps with a precision that is renewed if they do not do.
   bool climb(Vector& theta, std::shared_ptr<const FactoredPrecision>& precision);
   /// The expected gradient at antithetic draws, and the conditional ELBO.

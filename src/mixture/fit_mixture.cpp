@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
-#include "assess/marginals.hpp"
 #include "mixture/hyper_design.hpp"
+#include "mixture/hyper_proposal.hpp"
 #include "mixture/joint_precision.hpp"
 #include "mixture/spline.hpp"
 
@@ -13,59 +14,32 @@ namespace magva {
 
 namespace {
 
-/// Draws of the hyper-parameters, and the share that must be effective.
+/// Draws of the hyper-parameters in a round, and rounds; how many must be effective, at least, and to end
+/// with.
 constexpr Index kHyperDraws = 1024;
-constexpr double kLeastHyperShare = .1;
-/// Points of a marginal density on an axis, and how many nats it goes on to fall beyond the last one that was
-/// walked to, as steeply as there, at least and at most so far.
-constexpr Index kAxisGrid = 512;
-constexpr double kFallBeyond = 7;
-constexpr double kLeastBeyond = 1;
-constexpr double kMostBeyond = 30;
+constexpr int kMostHyperRounds = 4;
+constexpr double kFewestHyperDraws = 100;
+constexpr double kEnoughHyperDraws = 500;
+/// On a ray that leaves the region of the nodes, where its slope is measured from, as a share of the way.
+constexpr double kBeforeEnd = .8;
+constexpr double kLeastBetweenNodes = .55;
+/// Draws with a larger share of all weights, and further than this from all nodes, become nodes.
+constexpr double kHeavyShare = .01;
+constexpr double kFarFromNode = .5;
+constexpr std::size_t kMostNodesAtOnce = 6;
+constexpr int kMostRefinements = 4;
 /// Components with less weight are left out.
 constexpr double kLeastComponent = 1e-5;
 
-/// Points of [0, 1]^d that fill it evenly: multiples of powers of the root of x^(d+1) = x + 1, without their
-/// whole parts (Roberts 2018).
-Matrix even_points(Index d, Index count) {
-  double root = 1.5;
-  for (int k = 0; k < 100; ++k) root = std::pow(1 + root, 1 / static_cast<double>(d + 1));
-  Matrix out(d, count);
-  for (Index k = 0; k < d; ++k) {
-    const double step = std::pow(root, -static_cast<double>(k + 1));
-    for (Index s = 0; s < count; ++s) {
-      const double x = .5 + step * static_cast<double>(s + 1);
-      out(k, s) = x - std::floor(x);
-    }
+template <class Columns>
+void append(Columns& to, const Columns& more) {
+  if constexpr (Columns::ColsAtCompileTime == 1) {
+    to.conservativeResize(to.size() + more.size());
+    to.tail(more.size()) = more;
+  } else {
+    to.conservativeResize(more.rows(), to.cols() + more.cols());
+    to.rightCols(more.cols()) = more;
   }
-  return out;
-}
-
-/// How far a density goes on, of which the logarithm falls like this.
-double length_beyond(double slope) {
-  return slope < 0 ? std::clamp(-kFallBeyond / slope, kLeastBeyond, kMostBeyond) : kMostBeyond;
-}
-
-/// The marginal along an axis, as if the others stayed at 0.
-LineDensity axis_density(const HyperDesign& design, Index axis) {
-  const std::vector<Index> on_axis = design.on_axis(axis);
-  const Matrix places = design.places();
-  Matrix points(1, static_cast<Index>(on_axis.size()));
-  Matrix values(1, points.cols());
-  for (Index j = 0; j < points.cols(); ++j) {
-    const Index node = on_axis[static_cast<std::size_t>(j)];
-    points(0, j) = places(axis, node);
-    values(0, j) = design.nodes()[static_cast<std::size_t>(node)].log_mass();
-  }
-  const PolyharmonicSpline spline(points, values);
-  const double low = points.minCoeff();
-  const double high = points.maxCoeff();
-  Matrix ends(1, 4);
-  ends << low - 1, low, high, high + 1;
-  const Vector at_ends = spline(ends).transpose();
-  const Vector grid = Vector::LinSpaced(kAxisGrid, low - length_beyond(at_ends(0) - at_ends(1)),
-                                        high + length_beyond(at_ends(3) - at_ends(2)));
-  return {grid, spline(grid.transpose()).transpose()};
 }
 
 /// Draws of the hyper-parameters, in units of the axes, with their shares of the posterior.
@@ -77,8 +51,7 @@ struct HyperSample {
 
 class MixtureOfNodes {
  public:
-  MixtureOfNodes(ConditionalFit& fit, const HyperDesign& design)
-      : fit_(fit), design_(design), means_(design.places(), stacked_means(design)), joint_(fit) {}
+  MixtureOfNodes(ConditionalFit& fit, HyperDesign& design) : fit_(fit), design_(design), joint_(fit) {}
 
   std::shared_ptr<const GaussianMixture> make() {
     const auto sample = draw();
@@ -106,7 +79,7 @@ class MixtureOfNodes {
 
   /// The others at their mean given the hyper-parameters, one column each.
   Matrix theta_at(const Matrix& y) const {
-    Matrix out = means_(y);
+    Matrix out = TrendedSpline(design_.places(), stacked_means(design_))(y);
     out(fit_.hyper_parameters(), Eigen::all) = (design_.basis() * y).colwise() + design_.centre();
     return out;
   }
@@ -125,32 +98,87 @@ class MixtureOfNodes {
       half_variance(static_cast<Index>(j)) = .5 * nodes[j].given.variance;
     }
     const Vector slope = linear.colPivHouseholderQr().solve(half_variance);
-    const Vector by_elbo = PolyharmonicSpline(places, gap)(y).transpose();
-    return by_elbo + (slope(0) + (slope.tail(places.rows()).transpose() * y).array()).matrix().transpose();
+    const Vector by_spread = slope(0) + (slope.tail(places.rows()).transpose() * y).transpose().array();
+    return by_spread + continued(TrendedSpline(places, gap), y);
+  }
+
+  /// Between the nodes as it is; beyond them along rays from the centre, as steeply as before.
+  Vector continued(const TrendedSpline& function, const Matrix& y) const {
+    Vector within(y.cols());
+    for (Index s = 0; s < y.cols(); ++s) within(s) = design_.share_between_nodes(y.col(s));
+    const Vector at_end = function(y * within.asDiagonal()).transpose();
+    const Vector before = function(y * (kBeforeEnd * within).asDiagonal()).transpose();
+    return at_end.array() + (1 / within.array() - 1) * (at_end - before).array() / (1 - kBeforeEnd);
+  }
+
+  /// Draws, and what the log density of the others is at most there.
+  struct Draws {
+    Matrix y;
+    Vector height;
+  };
+
+  void add_draws(const Matrix& y, Draws& draws) {
+    std::vector<const ConditionalGaussian*> near;
+    for (const auto place : y.colwise()) near.push_back(&design_.nodes()[design_.nearest(place)].given);
+    append(draws.y, y);
+    append(draws.height, fit_.heights(theta_at(y), near));
+  }
+
+  /// The marginal log density, up to a constant. Far beyond the nodes there is none: they reach as far as
+  /// there is mass, and what is interpolated is wrong there.
+  Vector log_mass(const Draws& draws) const {
+    Vector out = draws.height + beyond_height(draws.y);
+    for (Index s = 0; s < out.size(); ++s)
+      if (!std::isfinite(out(s)) || design_.share_between_nodes(draws.y.col(s)) < kLeastBetweenNodes)
+        out(s) = -std::numeric_limits<double>::infinity();
+    return out;
+  }
+
+  /// The heaviest draws that are far from all nodes, and from each other.
+  std::vector<Vector> unsure_places(const Draws& draws, const Vector& share) const {
+    std::vector<Index> order(static_cast<std::size_t>(share.size()));
+    std::iota(order.begin(), order.end(), Index{0});
+    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return share(a) > share(b); });
+    std::vector<Vector> out;
+    for (const Index s : order) {
+      if (share(s) < kHeavyShare || out.size() == kMostNodesAtOnce) break;
+      const Vector y = draws.y.col(s);
+      const auto is_far = [&](const Vector& other) { return (other - y).norm() > kFarFromNode; };
+      if (is_far(design_.place_of(design_.nearest(y))) && std::all_of(out.begin(), out.end(), is_far))
+        out.push_back(y);
+    }
+    return out;
+  }
+
+  /// Importance weights. Where single draws have much of it all, the others' Gaussian is found there, too.
+  std::optional<Vector> log_weights(const Draws& draws, const HyperProposal& proposal) {
+    const Vector proposed = proposal.log_density(draws.y);
+    Vector out;
+    for (int k = 0; k <= kMostRefinements; ++k) {
+      out = log_mass(draws) - proposed;
+      if (!std::isfinite(out.maxCoeff())) return std::nullopt;
+      const std::vector<Vector> places = unsure_places(draws, shares(out));
+      if (places.empty()) break;
+      for (const Vector& y : places) design_.add_node(y);
+    }
+    return out;
   }
 
   std::optional<HyperSample> draw() {
-    HyperSample out{even_points(design_.axes(), kHyperDraws), Vector::Zero(kHyperDraws), {}};
-    for (Index k = 0; k < design_.axes(); ++k) {
-      const LineDensity density = axis_density(design_, k);
-      for (Index s = 0; s < kHyperDraws; ++s) {
-        out.y(k, s) = density.quantile(out.y(k, s));
-        out.share(s) -= std::log(density(out.y(k, s)));
-      }
+    HyperProposal proposal(design_);
+    Draws draws;
+    Vector share;
+    for (int round = 0; round < kMostHyperRounds; ++round) {
+      add_draws(proposal.draws(kHyperDraws), draws);
+      const auto weights = log_weights(draws, proposal);
+      if (!weights) return std::nullopt;
+      share = shares(*weights);
+      if (effective_draws(share) >= kEnoughHyperDraws) break;
+      proposal.learn(draws.y, *weights);
     }
-    std::vector<const ConditionalGaussian*> near;
-    for (Index s = 0; s < kHyperDraws; ++s) {
-      out.nearest.push_back(design_.nearest(out.y.col(s)));
-      near.push_back(&design_.nodes()[out.nearest.back()].given);
-    }
-    out.share += fit_.heights(theta_at(out.y), near) + beyond_height(out.y);
-    for (double& share : out.share)
-      if (!std::isfinite(share)) share = -std::numeric_limits<double>::infinity();
-    if (!std::isfinite(out.share.maxCoeff())) return std::nullopt;
-    out.share = (out.share.array() - out.share.maxCoeff()).exp();
-    out.share /= out.share.sum();
-    if (1 / out.share.squaredNorm() < kLeastHyperShare * static_cast<double>(kHyperDraws))
-      return std::nullopt;
+    if (effective_draws(share) < kFewestHyperDraws) return std::nullopt;
+    HyperSample out{std::move(draws.y), std::move(share), {}};
+    for (const auto place : out.y.colwise()) out.nearest.push_back(design_.nearest(place));
     return out;
   }
 
@@ -212,8 +240,7 @@ class MixtureOfNodes {
   }
 
   ConditionalFit& fit_;
-  const HyperDesign& design_;
-  PolyharmonicSpline means_;
+  HyperDesign& design_;
   JointPrecision joint_;
 };
 
@@ -233,8 +260,9 @@ MixtureAttempt fit_mixture(Evaluator& evaluator, const Gaussian& q,
 
 std::int64_t mixture_cost(const HessianPattern& pattern, Index hyper_parameters) {
   constexpr Index gradients_at_node = 160;
+  constexpr Index gradients_at_draw = 3;
   return usual_nodes(hyper_parameters) * (pattern.colours() + gradients_at_node) + 8 * pattern.colours() +
-         kHyperDraws;
+         gradients_at_draw * kHyperDraws;
 }
 
 std::shared_ptr<const HessianPattern> full_pattern(Index dimension) {

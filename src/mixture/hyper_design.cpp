@@ -96,6 +96,20 @@ std::size_t HyperDesign::nearest(const Vector& y) const {
   return best;
 }
 
+double HyperDesign::share_between_nodes(const Vector& y) const {
+  double along_axes = 0;
+  for (Index k = 0; k < axes(); ++k) {
+    double end = 0;
+    for (const Index node : on_axis(k)) {
+      const double place = nodes_[static_cast<std::size_t>(node)].place(k) / scale_(k);
+      if (place * y(k) > 0) end = std::max(end, std::abs(place));
+    }
+    if (end > 0) along_axes += std::abs(y(k)) / end;
+  }
+  const double to_corner = y.cwiseAbs().maxCoeff() / kNodeSpacing;
+  return 1 / std::max(1., std::min(along_axes, to_corner));
+}
+
 bool HyperDesign::add(Vector place, std::size_t near) {
   auto found = fit_.at(centre_ + axes_ * place, nodes_[near].given);
   if (!found) return false;

@@ -36,8 +36,15 @@ class HyperDesign {
   const Vector& centre() const { return centre_; }
   /// Those on one axis.
   std::vector<Index> on_axis(Index axis) const;
+  /// In units of each axis's own sd.
+  Vector place_of(std::size_t node) const { return nodes_[node].place.cwiseQuotient(scale_); }
+  /// Where the others are near a Gaussian; else nothing is added.
+  void add_node(const Vector& y) { add(y.cwiseProduct(scale_), nearest(y)); }
   double distance(const HyperNode& a, const HyperNode& b) const;
   std::size_t nearest(const Vector& y) const;
+  /// Of the way from the centre to y, at most 1, how much lies between the nodes of the axes, or between the
+  /// corners.
+  double share_between_nodes(const Vector& y) const;
 
  private:
   bool add(Vector place, std::size_t near);

@@ -39,4 +39,35 @@ class PolyharmonicSpline {
   Matrix weights_;
 };
 
+/// A quadratic by least squares, and such a spline of what is left: smooth functions depend on two
+/// coordinates together mostly by their product, which few scattered points show and a spline alone does not
+/// have.
+class TrendedSpline {
+ public:
+  TrendedSpline(const Matrix& points, const Matrix& values)
+      : trend_(terms(points)
+                   .transpose()
+                   .completeOrthogonalDecomposition()
+                   .solve(values.transpose())
+                   .transpose()),
+        rest_(points, values - trend_ * terms(points)) {}
+  Matrix operator()(ConstMatrixRef at) const { return trend_ * terms(at) + rest_(at); }
+
+ private:
+  /// 1, all coordinates, and their squares and products.
+  static Matrix terms(ConstMatrixRef at) {
+    const Index d = at.rows();
+    Matrix out(1 + d + d * (d + 1) / 2, at.cols());
+    out.row(0).setOnes();
+    out.middleRows(1, d) = at;
+    Index row = d + 1;
+    for (Index i = 0; i < d; ++i)
+      for (Index j = i; j < d; ++j) out.row(row++) = at.row(i).cwiseProduct(at.row(j));
+    return out;
+  }
+
+  Matrix trend_;
+  PolyharmonicSpline rest_;
+};
+
 }  // namespace magva

@@ -117,4 +117,59 @@ inline NoisyStates simulated_states(Index count, double sd, std::uint64_t seed) 
   return {z.col(0) + sd * z.col(1)};
 }
 
+/// A random walk in noise, by its frequencies: y_k ~ N(step r_k z_k, noise^2), z_k ~ N(0, 1), r_k = 1 / (2
+/// sin(f_k / 2)); step and noise ~ half-normal(1). theta = (log step, log noise, z): how well z_k is known,
+/// and where it is, changes by factors from one value of the two to the next.
+struct NoisyWalk {
+  Vector y, r;
+
+  auto model() const {
+    return make_model(y.size() + 2, [y = y, r = r](ConstVectorRef theta, VectorRef gradient) {
+      const double step = std::exp(theta(0));
+      const double variance = std::exp(2 * theta(1));
+      const auto count = static_cast<double>(y.size());
+      const auto z = theta.tail(y.size());
+      const Vector signal = step * r.cwiseProduct(z);
+      const Vector left = (y - signal) / variance;
+      gradient(0) = left.dot(signal) - step * step + 1;
+      gradient(1) = variance * left.squaredNorm() - count - variance + 1;
+      gradient.tail(y.size()) = step * left.cwiseProduct(r) - z;
+      return -.5 * (variance * left.squaredNorm() + z.squaredNorm() + step * step + variance) + theta(0) +
+             (1 - count) * theta(1);
+    });
+  }
+};
+
+inline Moments exact_moments(const NoisyWalk& walk) {
+  const Index m = walk.y.size() + 2;
+  Vector first = Vector::Zero(m), second = Vector::Zero(m);
+  double mass = 0;
+  for (double a = -6; a < 2; a += .03)
+    for (double b = -4; b < 2; b += .03) {
+      const double step = std::exp(a);
+      const double variance = std::exp(2 * b);
+      const Vector total = (step * walk.r).cwiseAbs2().array() + variance;
+      const double weight = std::exp(a + b -
+                                     .5 * (step * step + variance + total.array().log().sum() +
+                                           walk.y.cwiseAbs2().cwiseQuotient(total).sum()));
+      Vector mean(m), own(m);
+      mean << a, b, step * walk.r.cwiseProduct(walk.y).cwiseQuotient(total);
+      own << 0, 0, variance * total.cwiseInverse();
+      mass += weight;
+      first += weight * mean;
+      second += weight * (own + mean.cwiseAbs2());
+    }
+  first /= mass;
+  return {first, (second / mass - first.cwiseAbs2()).cwiseSqrt()};
+}
+
+inline NoisyWalk simulated_walk(Index count, double step, double noise, std::uint64_t seed) {
+  const Matrix z = random_matrix(count, 2, seed);
+  const Vector half = Vector::LinSpaced(count, .5, static_cast<double>(count) - .5) * std::acos(-1.) /
+                      (2 * static_cast<double>(count));
+  NoisyWalk out{{}, .5 * half.array().sin().inverse()};
+  out.y = step * out.r.cwiseProduct(z.col(0)) + noise * z.col(1);
+  return out;
+}
+
 }  // namespace magva::test

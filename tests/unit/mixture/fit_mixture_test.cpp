@@ -107,6 +107,35 @@ TEST(FitMixture, IsWhatTheDefaultReportsWhereTheModeIsASpike) {
   }
 }
 
+// Two hyper-parameters between whose values the others' means and precisions change by factors. The bounds:
+// what the verdict calls no doubt, .1.
+TEST(FitMixture, IsWhatTheDefaultReportsOfARandomWalkInNoise) {
+  const test::NoisyWalk walk = test::simulated_walk(120, .2, .5, 9);
+  const Moments exact = exact_moments(walk);
+  for (const std::uint64_t seed : {1U, 2U}) {
+    FitOptions options;
+    options.seed = seed;
+    const FitResult result = fit(walk.model(), options);
+    EXPECT_STREQ(result.posterior.best().shape(), "mixture");
+    EXPECT_LT(worst_mean(result.posterior.best(), exact), .1);
+    EXPECT_LT(worst_sd(result.posterior.best(), exact), .1);
+    EXPECT_TRUE(result.trusted);
+  }
+}
+
+TEST(TrendedSpline, GoesThroughItsPointsAndHasQuadraticsExactly) {
+  const Matrix points = test::random_matrix(3, 30, 1);
+  Matrix values(2, 30);
+  values.row(0) = points.row(0).array().sin();
+  values.row(1) = 1 + points.row(1).array() * points.row(2).array() - points.row(0).array().square();
+  const TrendedSpline spline(points, values);
+  EXPECT_LT((spline(points) - values).cwiseAbs().maxCoeff(), 1e-9);
+  const Matrix elsewhere = 3 * test::random_matrix(3, 10, 2);
+  const Vector quadratic =
+      1 + elsewhere.row(1).array() * elsewhere.row(2).array() - elsewhere.row(0).array().square();
+  EXPECT_LT((spline(elsewhere).row(1).transpose() - quadratic).cwiseAbs().maxCoeff(), 1e-7);
+}
+
 TEST(PolyharmonicSpline, GoesThroughItsPointsAndHasLinearFunctionsExactly) {
   const Matrix points = test::random_matrix(3, 20, 1);
   Matrix values(2, 20);
