@@ -25,7 +25,7 @@ test:
 	$(CTEST) --test-dir build --output-on-failure -j $(JOBS)
 
 # A hundred times as slow under a sanitizer or an emulator, and nothing in it that other tests do not go through.
-SLOW_TESTS = OverAMillionSteps
+SLOW_TESTS = OverAMillionSteps|InAnyOrderOfRows
 
 # Address and undefined behaviour sanitizers over the unit and property tests, and each fuzzer for some seconds;
 # `test-sanitize-all`: over the statistical tests and the program, too.

@@ -38,7 +38,8 @@ def write(path: Path, rows: int, family: str) -> None:
             count = min(BLOCK, rows - first)
             g, k = rng.integers(0, groups, count), rng.integers(0, DIFFERENT, count)
             eta = linear[k] + effects[g]
-            y = (eta + rng.normal(size=count)).round(4) if family == "gaussian" else (rng.random(count) < 1 / (1 + np.exp(-eta))).astype(int)
+            binary = rng.random(count) < 1 / (1 + np.exp(-eta))
+            y = (eta + rng.normal(size=count)).round(4) if family == "gaussian" else binary.astype(int)
             file.write("".join(f"{a},{b},{text[c]}\n" for a, b, c in zip(y.tolist(), g.tolist(), k.tolist(), strict=True)))
 
 
@@ -68,7 +69,8 @@ def main() -> None:
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             peak = int(run.stdout.splitlines()[-1]) * 1024 / 1e6
-            print(f"{family:10} {arguments.rows:10} {table:9.0f} {peak:9.0f} {peak / table:6.2f} {cpu:8.1f} {time.perf_counter() - begin:8.1f}",
+            print(f"{family:10} {arguments.rows:10} {table:9.0f} {peak:9.0f} {peak / table:6.2f} {cpu:8.1f} "
+                  f"{time.perf_counter() - begin:8.1f}",
                   flush=True)
             path.unlink()
 

@@ -57,6 +57,8 @@ CASES = [
     Case("incomplete", "y ~ x + offset(log(effort)) + (1 | field) + (1 | year)", "poisson",
          groups=[Group("field"), Group("year")], offset="effort", text=["field", "year"]),
     Case("curve", "y ~ s(x) + z + (1 | plot)", "gaussian", groups=[Group("plot")], text=["plot"]),
+    Case("smooths", "y ~ s(x) + s(w) + z", "gaussian"),
+    Case("season", "y ~ s(day) + z", "poisson"),
     Case("InstEval", "y ~ service + (1 | s) + (1 | d)", "gaussian", groups=[Group("s"), Group("d")],
          text=["s", "d", "service"], without_nuts="NUTS takes hours"),
 ]

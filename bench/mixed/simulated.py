@@ -101,8 +101,21 @@ def curve(rng: Rng) -> pd.DataFrame:
     return pd.DataFrame({"y": y, "x": x, "z": z, "plot": plot})
 
 
+def smooths(rng: Rng) -> pd.DataFrame:
+    """Two smooth curves without groups."""
+    x, w, z = rng.uniform(0, 10, 250), rng.uniform(-1, 1, 250), rng.normal(size=250)
+    y = 2 + np.sin(x) + 1.5 * w**2 - 0.4 * z + 0.6 * rng.normal(size=250)
+    return pd.DataFrame({"y": y, "x": x, "w": w, "z": z})
+
+
+def season(rng: Rng) -> pd.DataFrame:
+    """Counts along a smooth curve, without groups."""
+    day, z = np.arange(200.0), rng.normal(size=200)
+    return pd.DataFrame({"y": rng.poisson(np.exp(1 + 0.8 * np.sin(day / 25) + 0.2 * z)), "day": day, "z": z})
+
+
 SETS: dict[str, Callable[[Rng], pd.DataFrame]] = {
-    f.__name__: f for f in (binary, slopes, nested, rows, crossed, counts, few, clinics, raters, incomplete, curve)
+    f.__name__: f for f in (binary, slopes, nested, rows, crossed, counts, few, clinics, raters, incomplete, curve, smooths, season)
 }
 
 

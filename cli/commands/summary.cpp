@@ -34,7 +34,9 @@ std::string number(const std::optional<double>& value) { return value ? number(*
 std::string describe_sds(const FitRecord& r) {
   const std::string sd = r.details.value("sd", "gaussian");
   const std::size_t asked_for = r.details.contains("sd_for") ? r.details["sd_for"].size() : 0;
-  std::string out = sd == "linear response" ? "by linear response" : "those of the approximation";
+  std::string out = sd == "linear response"    ? "by linear response"
+                    : sd == "importance draws" ? "those of draws by importance"
+                                               : "those of the approximation";
   if (asked_for > 0) out += fmt::format(" for the {} asked for", asked_for);
   if (r.details.contains("sd_se"))
     out += fmt::format(" (standard error of log sd: {:.2g})", r.details["sd_se"].get<double>());

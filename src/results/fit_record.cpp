@@ -74,9 +74,11 @@ PosteriorSummary summarise_both(const source::Reporter& reporter, const FitResul
 }
 
 /// Which sds the record has, and how sure they are.
-void record_sds(const FitResult& result, FitRecord& record) {
+void record_sds(const source::ModelSource& source, const FitResult& result, FitRecord& record) {
   const bool corrected = !result.posterior.has_shape() && result.posterior.has_correction();
-  record.details["sd"] = corrected ? "linear response" : result.posterior.best().shape();
+  record.details["sd"] = corrected      ? "linear response"
+                         : source.mixed ? "importance draws"
+                                        : result.posterior.best().shape();
   if (corrected && result.sd_se > 0) record.details["sd_se"] = result.sd_se;
 }
 
@@ -116,7 +118,7 @@ void complete_record(FitRecord& record, const source::ModelSource& source, const
   record.details = details_of(result, source);
   record.details["summary_draws"] = summary.draws;
   record.parameters = summary.parameters;
-  record_sds(result, record);
+  record_sds(source, result, record);
   if (summary.failed > 0)
     record.warnings.push_back(
         fmt::format("the model could not report {} of {} draws", summary.failed, summary.draws));
