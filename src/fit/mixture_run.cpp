@@ -56,6 +56,12 @@ bool affordable(const HessianPattern& pattern, const std::vector<Index>& hyper) 
   return mixture_cost(pattern, static_cast<Index>(hyper.size())) <= kMixtureGradients;
 }
 
+/// Without the least of them, as far as that makes a mixture affordable.
+std::vector<Index> affordable_part(const HessianPattern& pattern, std::vector<Index> hyper) {
+  while (!hyper.empty() && !affordable(pattern, hyper)) hyper.pop_back();
+  return hyper;
+}
+
 /// A mixture in place of a fitted Gaussian.
 class MixtureTrial {
  public:
@@ -151,15 +157,21 @@ std::optional<MixtureFound> find_mixture(Evaluator& evaluator, const MeanField& 
   if (!pattern) pattern = find_pattern(evaluator, from.mean, options.seed);
   if (!pattern && m > kMostDenseMixture) return std::nullopt;
   const auto entries = pattern ? pattern : full_pattern(m);
-  if (!affordable(*entries, hyper)) return std::nullopt;
+  // A mean-field Gaussian, which knows no correlations, may find more of them than there are.
+  const std::size_t all = hyper.size();
+  hyper = affordable_part(*entries, std::move(hyper));
+  if (hyper.empty()) return std::nullopt;
+  bool too_many = hyper.size() < all;
   for (int k = 0; k < kMostHyperSets; ++k) {
     auto at_mode = gaussian_at_hyper_mode(evaluator, around, entries, hyper, options.seed + 7);
     if (!at_mode) return std::nullopt;
     around = std::move(*at_mode);
-    std::vector<Index> more = hyper;
-    add_missing(more, find_hyper_parameters(evaluator, around, options.seed + 6));
-    if (more.size() == hyper.size() || !affordable(*entries, more)) break;
-    hyper = std::move(more);
+    const std::vector<Index> found = find_hyper_parameters(evaluator, around, options.seed + 6);
+    std::vector<Index> next = too_many && !found.empty() ? std::vector<Index>() : hyper;
+    add_missing(next, found);
+    if (next == hyper || !affordable(*entries, next)) break;
+    hyper = std::move(next);
+    too_many = false;
   }
   MixtureFound out{around, nullptr, std::nullopt, hyper};
   out.mixture = mixture_near(evaluator, around, hyper, entries, kMixtureGradients, options.seed);
