@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "magva/formula.hpp"
 #include "table/message.hpp"
@@ -12,6 +13,8 @@ namespace magva::formula {
 namespace {
 
 constexpr std::size_t kMostTerms = 10'000;
+/// Of which many may be the same: a*b*...*k times itself.
+constexpr std::size_t kMostProducts = 1'000'000;
 
 bool is_number(const Node& node, double value) {
   return node.kind == NodeKind::number && node.value == value;
@@ -25,16 +28,14 @@ Interaction united(const Interaction& a, const Interaction& b) {
 
 using TermList = std::vector<Interaction>;
 
-void add(TermList& to, const Interaction& term) {
-  if (std::find(to.begin(), to.end(), term) == to.end()) to.push_back(term);
-}
 void add(TermList& to, const TermList& terms) {
-  for (const Interaction& term : terms) add(to, term);
+  std::set<Interaction> known(to.begin(), to.end());
+  for (const Interaction& term : terms)
+    if (known.insert(term).second) to.push_back(term);
 }
 void remove(TermList& from, const TermList& terms) {
-  std::erase_if(from, [&](const Interaction& term) {
-    return std::find(terms.begin(), terms.end(), term) != terms.end();
-  });
+  const std::set<Interaction> unwanted(terms.begin(), terms.end());
+  std::erase_if(from, [&](const Interaction& term) { return unwanted.contains(term); });
 }
 
 /// Expands the right-hand side of one formula.
@@ -161,10 +162,14 @@ class Expander {
   }
 
   TermList product(const Node& node, const TermList& left, const TermList& right) const {
+    if (left.size() * right.size() > kMostProducts)
+      fail(node, "the formula has more than 1000000 products of terms");
     TermList out;
+    std::set<Interaction> known;
     for (const Interaction& a : left)
       for (const Interaction& b : right) {
-        add(out, united(a, b));
+        Interaction both = united(a, b);
+        if (known.insert(both).second) out.push_back(std::move(both));
         if (out.size() > kMostTerms) fail(node, "the formula has more than 10000 terms");
       }
     return out;

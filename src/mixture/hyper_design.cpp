@@ -1,6 +1,7 @@
 #include "mixture/hyper_design.hpp"
 
 #include <Eigen/Eigenvalues>
+#include <Eigen/LU>
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +30,13 @@ constexpr int kMostHalves = 3;
 /// Every point further out than this is further from the one before by this factor.
 constexpr int kEvenOnSide = 4;
 constexpr double kNodeGrowth = 1.3;
+/// Points on a tail, in sds of the hyper-parameter. The others of them take so many steps at each, while one
+/// gains so much, in nats.
+constexpr double kFirstTail = 4;
+constexpr double kTailSpacing = 1.5;
+constexpr int kMostOnTail = 8;
+constexpr int kRidgeSteps = 3;
+constexpr double kRidgeGain = .2;
 /// Corners, all of them up to so many axes, half of them above.
 constexpr Index kAllCorners = 4;
 
@@ -37,12 +45,12 @@ constexpr Index kAllCorners = 4;
 HyperDesign::HyperDesign(ConditionalFit& fit, const Gaussian& q) : fit_(fit) {
   const std::vector<Index>& hyper = fit.hyper_parameters();
   const auto d = static_cast<Index>(hyper.size());
-  Matrix covariance(d, d);
+  covariance_.resize(d, d);
   for (Index k = 0; k < d; ++k) {
     const Vector row = q.covariance_row(hyper[static_cast<std::size_t>(k)]);
-    covariance.col(k) = row(hyper);
+    covariance_.col(k) = row(hyper);
   }
-  const Eigen::SelfAdjointEigenSolver<Matrix> axes(covariance);
+  const Eigen::SelfAdjointEigenSolver<Matrix> axes(covariance_);
   axes_ = axes.eigenvectors() * axes.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
   centre_ = q.mean()(hyper);
   scale_ = Vector::Ones(d);
@@ -54,7 +62,10 @@ bool HyperDesign::build(const Gaussian& q) {
   nodes_.push_back({Vector::Zero(scale_.size()), std::move(*centre)});
   for (Index axis = 0; axis < scale_.size(); ++axis)
     if (!walk(axis) || higher() != nullptr) return false;
-  if (scale_.size() > 1) add_corners();
+  if (scale_.size() > 1) {
+    add_corners();
+    add_tails();
+  }
   return higher() == nullptr;
 }
 
@@ -107,6 +118,7 @@ double HyperDesign::share_between_nodes(const Vector& y) const {
     if (end > 0) along_axes += std::abs(y(k)) / end;
   }
   const double to_corner = y.cwiseAbs().maxCoeff() / kNodeSpacing;
+  if (!tails_.empty() && (place_of(nearest(y)) - y).norm() < kNodeSpacing) return 1;
   return 1 / std::max(1., std::min(along_axes, to_corner));
 }
 
@@ -186,6 +198,48 @@ void HyperDesign::add_corners() {
     const std::size_t near = nearest(place.cwiseQuotient(scale_));
     add(std::move(place), near);
   }
+}
+
+void HyperDesign::add_tails() {
+  for (Index k = 0; k < axes(); ++k)
+    for (const double side : {-1., 1.}) add_tail(k, side);
+}
+
+void HyperDesign::add_tail(Index hyper_parameter, double side) {
+  const double sd = std::sqrt(covariance_(hyper_parameter, hyper_parameter));
+  HyperNode from = nodes_.front();
+  double sds = kFirstTail;
+  for (int j = 0; j < kMostOnTail; ++j, sds += kTailSpacing) {
+    auto found = ridge_node(hyper_parameter, centre_(hyper_parameter) + side * sds * sd, from);
+    if (!found) return;
+    // What lies further out counts by its square in a variance.
+    if (nodes_.front().log_mass() - found->log_mass() - 2 * std::log(sds) > kAxisEndFall) return;
+    from = std::move(*found);
+    if (share_between_nodes(from.place.cwiseQuotient(scale_)) == 1) continue;  // an axis goes there
+    tails_.push_back(nodes_.size());
+    nodes_.push_back(from);
+  }
+}
+
+std::optional<HyperNode> HyperDesign::ridge_node(Index hyper_parameter, double value, const HyperNode& from) {
+  const Index k = hyper_parameter;
+  Vector u = centre_ + axes_ * from.place;
+  u += covariance_.col(k) / covariance_(k, k) * (value - u(k));
+  auto given = fit_.at(u, from.given);
+  // Of the others given this one.
+  const Matrix rest = covariance_ - covariance_.col(k) * covariance_.row(k) / covariance_(k, k);
+  const Vector sd = covariance_.diagonal().cwiseSqrt();
+  for (int step = 0; given && step < kRidgeSteps; ++step) {
+    Vector move = rest * given->hyper_gradient;
+    if (.5 * move.dot(given->hyper_gradient) < kRidgeGain) break;
+    move /= std::max(1., move.cwiseQuotient(sd).cwiseAbs().maxCoeff());
+    auto next = fit_.at(u + move, *given);
+    if (!next || next->elbo < given->elbo) break;
+    u += move;
+    given = std::move(next);
+  }
+  if (!given) return std::nullopt;
+  return HyperNode{axes_.partialPivLu().solve(u - centre_), std::move(*given)};
 }
 
 Index usual_nodes(Index hyper_parameters) {

@@ -1,6 +1,7 @@
 #pragma once
-// Values of the hyper-parameters at which the others' Gaussian is known: along axes, and at corners between
-// these.
+// Values of the hyper-parameters at which the others' Gaussian is known: along axes, at corners between
+// these, and along the ridges of long tails, which are no straight lines.
+#include <optional>
 #include <vector>
 
 #include "magva/posterior.hpp"
@@ -29,6 +30,8 @@ class HyperDesign {
 
   Index axes() const { return scale_.size(); }
   const std::vector<HyperNode>& nodes() const { return nodes_; }
+  /// Those on the ridges of tails.
+  const std::vector<std::size_t>& tails() const { return tails_; }
   /// Places in units of each axis's own sd.
   Matrix places() const;
   /// From such units to the hyper-parameters: u = centre + B y.
@@ -58,12 +61,19 @@ class HyperDesign {
   void fill(std::size_t from, std::size_t to);
   /// Those at which the others are not near a Gaussian are left out: the sample says whether that matters.
   void add_corners();
+  /// Every hyper-parameter outwards, the others of them near where they have most mass then, while there is
+  /// more than a normal tail has.
+  void add_tails();
+  void add_tail(Index hyper_parameter, double side);
+  std::optional<HyperNode> ridge_node(Index hyper_parameter, double value, const HyperNode& from);
 
   ConditionalFit& fit_;
+  Matrix covariance_;  // of the hyper-parameters, fitted
   Vector centre_;
   Matrix axes_;
   Vector scale_;
   std::vector<HyperNode> nodes_;
+  std::vector<std::size_t> tails_;
 };
 
 /// How many there are, about.

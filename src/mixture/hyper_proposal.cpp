@@ -20,6 +20,8 @@ constexpr double kMostBeyond = 30;
 /// Weights from which a proposal is learnt are flattened until so many draws are effective.
 constexpr double kFewestLearntFrom = 50;
 constexpr std::uint64_t kHyperSeed = 1;
+/// Around each node of a tail.
+constexpr Index kTailDraws = 128;
 
 /// Points of [0, 1]^d that fill it evenly: multiples of powers of the root of x^(d+1) = x + 1, without their
 /// whole parts (Roberts 2018).
@@ -82,25 +84,37 @@ Vector shares(const Vector& log_weights) {
 double effective_draws(const Vector& share) { return 1 / share.squaredNorm(); }
 
 HyperProposal::HyperProposal(const HyperDesign& design) {
+  const Matrix unit = Matrix::Identity(design.axes(), design.axes());
   for (Index axis = 0; axis < design.axes(); ++axis) axes_.push_back(axis_density(design, axis));
+  for (const std::size_t node : design.tails())
+    parts_.push_back({mixed::StudentT(Gaussian::dense(design.place_of(node), unit)), 0});
 }
 
-Matrix HyperProposal::draws(Index count) const {
-  if (!learnt_.empty()) return learnt_.back().draws(count, kHyperSeed + learnt_.size());
-  Matrix out = even_points(static_cast<Index>(axes_.size()), count);
-  for (std::size_t k = 0; k < axes_.size(); ++k)
-    for (double& y : out.row(static_cast<Index>(k))) y = axes_[k].quantile(y);
+Matrix HyperProposal::draws(Index count) {
+  Matrix out(static_cast<Index>(axes_.size()), 0);
+  if (drawn_on_axes_ == 0) {
+    out = even_points(out.rows(), count);
+    for (std::size_t k = 0; k < axes_.size(); ++k)
+      for (double& y : out.row(static_cast<Index>(k))) y = axes_[k].quantile(y);
+    drawn_on_axes_ = count;
+    count = kTailDraws;
+  }
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    if (parts_[k].drawn > 0) continue;
+    parts_[k].drawn = count;
+    out.conservativeResize(Eigen::NoChange, out.cols() + count);
+    out.rightCols(count) = parts_[k].density.draws(count, kHyperSeed + k);
+  }
   return out;
 }
 
 Vector HyperProposal::log_density(const Matrix& y) const {
-  Matrix each(y.cols(), static_cast<Index>(learnt_.size()) + 1);
-  each.col(0).setOnes();
+  Vector sum = Vector::Constant(y.cols(), static_cast<double>(drawn_on_axes_));
   for (std::size_t k = 0; k < axes_.size(); ++k)
-    for (Index s = 0; s < y.cols(); ++s) each(s, 0) *= axes_[k](y(static_cast<Index>(k), s));
-  for (std::size_t k = 0; k < learnt_.size(); ++k)
-    each.col(static_cast<Index>(k) + 1) = learnt_[k].log_density(y).array().exp();
-  return each.rowwise().mean().array().log();
+    for (Index s = 0; s < y.cols(); ++s) sum(s) *= axes_[k](y(static_cast<Index>(k), s));
+  for (const Part& part : parts_)
+    sum.array() += static_cast<double>(part.drawn) * part.density.log_density(y).array().exp();
+  return sum.array().log();
 }
 
 void HyperProposal::learn(const Matrix& y, const Vector& log_weights) {
@@ -109,7 +123,7 @@ void HyperProposal::learn(const Matrix& y, const Vector& log_weights) {
   const Matrix apart = y.colwise() - mean;
   const Matrix covariance = apart * share.asDiagonal() * apart.transpose();
   const Matrix some = 1e-6 * Matrix::Identity(mean.size(), mean.size());
-  learnt_.emplace_back(Gaussian::dense(mean, Matrix((covariance + some).llt().matrixL())));
+  parts_.push_back({mixed::StudentT(Gaussian::dense(mean, Matrix((covariance + some).llt().matrixL()))), 0});
 }
 
 }  // namespace magva

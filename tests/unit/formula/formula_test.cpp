@@ -118,6 +118,15 @@ TEST(Formula, ErrorsPointAtTheCharacter) {
       true);
 }
 
+// Found by fuzzing: 4,095 terms times themselves are 17 million products of few different terms.
+TEST(Formula, ExpandsManyTermsSoonOrRefusesThem) {
+  const std::string many = "(a*b*c*d*e*f*g*h*i*j*k*l)";
+  EXPECT_EQ(labels("y ~ " + many + " + " + many).size(), labels("y ~ " + many).size());
+  EXPECT_NE(
+      sentence<FormulaError>([&] { labels("y ~ " + many + ":" + many); }).find("more than 1000000 products"),
+      std::string::npos);
+}
+
 TEST(Formula, TheCaretStandsUnderTheCharacter) {
   try {
     parse("größe ~ x y");
