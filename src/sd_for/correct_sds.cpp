@@ -21,7 +21,7 @@ constexpr std::uint64_t kEstimateSeed = 6;
 /// Of draws in each of two estimates of E[-Hessian].
 constexpr Index kEstimatePairs = 2;
 /// Of a fit with draws estimates take as many gradients as the fit has taken, at most, or so many a
-/// parameter, if these are no more than twice as many.
+/// parameter, if these are no more than three times as many.
 constexpr std::int64_t kEstimateGradients = 50;
 
 using ParameterPlaces = std::unordered_map<std::string, Index>;
