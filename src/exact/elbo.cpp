@@ -35,6 +35,16 @@ double ExactElbo::low_rank(ConstVectorRef mean, ConstMatrixRef factors, ConstVec
   return with_entropy(expectation, sigma.log_determinant());
 }
 
+ProductElbo ExactElbo::low_rank_products(ConstVectorRef mean, ConstMatrixRef factors,
+                                         ConstVectorRef residual_sd) {
+  Evaluation evaluation = prepare(factors.cols());
+  ProductElbo out{0, Vector(dimension()), {}};
+  const double expectation =
+      expected_.expect({mean, factors, residual_sd}, out.gradient, out.curvature, evaluation);
+  out.elbo = with_entropy(expectation, LowRankPlusDiagonal(factors, residual_sd).log_determinant());
+  return out;
+}
+
 CurvedElbo ExactElbo::low_rank(ConstVectorRef mean, ConstMatrixRef factors, ConstVectorRef residual_sd) {
   Evaluation evaluation = prepare(factors.cols());
   CurvedElbo out{0, Vector(dimension()), Matrix()};
@@ -60,6 +70,13 @@ CurvedElbo ExactElbo::point(ConstVectorRef theta) {
   out.elbo =
       expected_.expect({theta, Matrix(dimension(), 0), Vector()}, out.gradient, out.curvature, evaluation);
   return out;
+}
+
+double ExactElbo::point(ConstVectorRef theta, Vector& gradient) {
+  Evaluation evaluation = prepare(0);
+  CurvatureProducts ignored;
+  gradient.resize(dimension());
+  return expected_.expect({theta, Matrix(dimension(), 0), Vector()}, gradient, ignored, evaluation);
 }
 
 }  // namespace magva

@@ -22,6 +22,13 @@ struct CurvedElbo {
   Matrix curvature;
 };
 
+/// An ELBO with E[gradient] and what a covariance W W' + diag(d)^2 asks for of C = E[-Hessian].
+struct ProductElbo {
+  double elbo;
+  Vector gradient;
+  CurvatureProducts curvature;
+};
+
 /// One call is one pass over the data.
 class ExactElbo {
  public:
@@ -37,12 +44,15 @@ class ExactElbo {
   /// A Gaussian that is too wide for the expectation to exist has the ELBO -infinity.
   double low_rank(ConstVectorRef mean, ConstMatrixRef factors, ConstVectorRef residual_sd,
                   LowRankDerivatives& out);
+  ProductElbo low_rank_products(ConstVectorRef mean, ConstMatrixRef factors, ConstVectorRef residual_sd);
   /// With E[-Hessian], dense.
   CurvedElbo low_rank(ConstVectorRef mean, ConstMatrixRef factors, ConstVectorRef residual_sd);
   /// N(mean, root root'), root square.
   CurvedElbo full_rank(ConstVectorRef mean, ConstMatrixRef root, double log_determinant);
   /// The log density itself, its gradient and -Hessian at a point.
   CurvedElbo point(ConstVectorRef theta);
+  /// Without the Hessian.
+  double point(ConstVectorRef theta, Vector& gradient);
 
  private:
   Evaluation prepare(Index factors);

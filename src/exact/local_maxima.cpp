@@ -113,7 +113,7 @@ std::vector<QuadraticFit> search_local_maxima(ConstMatrixRef precision, const Qu
                                  ? moves.move(best.factors, tried + static_cast<std::uint64_t>(task), number)
                              : task == 1 ? moves.greedy(rank)
                                          : moves.random(rank, number);
-        out = fitter.maximize_from(start, moves.conditional_sd());
+        out = fitter.approach_from(start, moves.conditional_sd());
       }
     });
     for (QuadraticFit& fit : batch) found.push_back(std::move(fit));

@@ -1,12 +1,16 @@
 #include "exact/low_rank.hpp"
 
+#include <Eigen/Cholesky>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "core/low_rank_plus_diagonal.hpp"
 #include "exact/local_maxima.hpp"
 #include "exact/quadratic_steps.hpp"
 #include "exact/riemannian_lbfgs.hpp"
+#include "exact/structured_starts.hpp"
 #include "search/curvature.hpp"
 #include "search/quadratic_newton.hpp"
 
@@ -34,21 +38,28 @@ constexpr double kSmallestAdvantage = 1e-7;
 constexpr double kSameShare = .05;
 /// Times what the exact ELBO and the quadratic differ by that an ascent may gain.
 constexpr double kTrust = 2;
-/// Exact ascents from other factors, where the quadratic's would cost as much: so many numbers in the
-/// products of all their passes, at most so many, and so many, or so many for each factor, without anything
-/// better.
-constexpr double kExactEffort = 2e7;
-constexpr double kMostExactAscents = 48;
-constexpr Index kExactPatience = 16;
-constexpr Index kExactPatiencePerFactor = 4;
+/// Beyond kSearchDimension: starts in a row that may bring nothing, and the largest m for which moves of
+/// spread factors are tried.
+constexpr int kMostFruitless = 5;
+constexpr Index kMoveDimension = 1000;
+
+/// What scales ascents, for many of them: R is computed once.
+struct AscentMetric {
+  Vector conditional_sd;
+  std::shared_ptr<const Matrix> root;  // null where there is no dense curvature
+};
+
+AscentMetric metric_of(const AscentScales& scales) {
+  return {scales.conditional_sd,
+          scales.curvature ? std::make_shared<const Matrix>(inverse_root(*scales.curvature)) : nullptr};
+}
 
 class LowRankObjective final : public RiemannianObjective {
  public:
-  LowRankObjective(ExactElbo& elbo, const LowRankPoint& start, const AscentScales& scales,
+  LowRankObjective(ExactElbo& elbo, const LowRankPoint& start, const AscentMetric& metric,
                    const ExactObserver& go_on)
       : elbo_(elbo),
-        coordinates_(start.mean, scales.conditional_sd, scales.curvature, start.factors.cols(),
-                     elbo.workers()),
+        coordinates_(start.mean, metric.conditional_sd, metric.root, start.factors.cols(), elbo.workers()),
         go_on_(go_on) {}
 
   LowRankCoordinates& coordinates() { return coordinates_; }
@@ -69,6 +80,14 @@ class LowRankObjective final : public RiemannianObjective {
   const ExactObserver& go_on_;
   LowRankDerivatives derivatives_;
 };
+
+/// The local maximum above a point.
+LowRankFit ascend_in(const AscentMetric& metric, ExactElbo& elbo, const LowRankPoint& start, double tolerance,
+                     const ExactObserver& go_on) {
+  LowRankObjective objective(elbo, start, metric, go_on);
+  Ascent ascent = ascend(objective, objective.coordinates().coordinates(start), tolerance, kAscentIterations);
+  return {objective.coordinates().point(ascent.x), ascent.value, ascent.stop};
+}
 
 /// The start, or a narrower one with a higher ELBO: a mode's curvature says little of how wide the posterior
 /// is.
@@ -93,12 +112,14 @@ QuadraticAscent go_on_by_gradients(ExactElbo& elbo, const QuadraticAscent& ascen
   LowRankFit fit = ascend_low_rank(elbo, ascent.at, {conditional_sd, curvature}, tolerance, go_on);
   CurvedElbo end = elbo.low_rank(fit.at.mean, fit.at.factors, fit.at.residual_sd);
   end.curvature = positive_part(end.curvature);
-  return {std::move(fit.at), std::move(end), fit.stop};
+  return {std::move(fit.at), std::move(end), CurvatureSource::kHere, fit.stop};
 }
 
 /// Near the local maximum above a start: by steps with C, and where these end early by gradients.
-QuadraticAscent approach_maximum(ExactElbo& elbo, const LowRankPoint& start, const ExactObserver& go_on) {
-  QuadraticAscent ascent = ascend_by_quadratics(elbo, start, kExactTolerance, go_on);
+QuadraticAscent approach_maximum(ExactElbo& elbo, const LowRankPoint& start,
+                                 const std::optional<Matrix>& elsewhere, const ExactObserver& go_on) {
+  QuadraticAscent ascent = elsewhere ? ascend_by_quadratics(elbo, start, *elsewhere, kExactTolerance, go_on)
+                                     : ascend_by_quadratics(elbo, start, kExactTolerance, go_on);
   if (ascent.stop.converged || ascent.stop.interrupted) return ascent;
   return go_on_by_gradients(elbo, ascent, kFinalTolerance, go_on);
 }
@@ -114,10 +135,9 @@ void settle_at_maximum(ExactElbo& elbo, QuadraticAscent& ascent, const ExactObse
 
 /// What an ascent from `other` may lead to above the maximum that was found. Where the exact ELBO differs
 /// from what the quadratic says of both, so much may still be gained.
-double possible_gain(ExactElbo& elbo, const QuadraticAscent& found, const LowRankPoint& other,
-                     double quadratic_gain) {
+double possible_gain(ExactElbo& elbo, double found, const LowRankPoint& other, double quadratic_gain) {
   LowRankDerivatives ignored;
-  const double gain = elbo.low_rank(other.mean, other.factors, other.residual_sd, ignored) - found.here.elbo;
+  const double gain = elbo.low_rank(other.mean, other.factors, other.residual_sd, ignored) - found;
   return gain + kTrust * std::abs(gain - quadratic_gain);
 }
 
@@ -137,18 +157,19 @@ void follow_quadratic(ExactElbo& elbo, QuadraticAscent& found, std::uint64_t see
       search_local_maxima(curvature, {found.at.factors, found.at.residual_sd, 0}, elbo.workers(), seed,
                           [&] { return go_on(elbo.passes(), found.here.elbo); });
   const Vector mean = found.at.mean;
-  double own = QuadraticFitter(curvature).value(found.at.factors, found.at.residual_sd);
+  const QuadraticFitter fitter(curvature);
+  double own = fitter.value(found.at.factors, found.at.residual_sd);
   for (std::size_t k = 0; k < std::min(maxima.size(), kMostFollowed); ++k) {
     const QuadraticFit& rough = maxima[k];
     if (rough.value < maxima.front().value - kPromising) break;
     if (same_maximum(rough, found.at, own, curvature)) continue;
     const auto may_gain = [&](const QuadraticFit& at, double least) {
-      return possible_gain(elbo, found, {mean, at.factors, at.residual_sd}, at.value - own) > least;
+      return possible_gain(elbo, found.here.elbo, {mean, at.factors, at.residual_sd}, at.value - own) > least;
     };
     if (!may_gain(rough, -kRoughness)) continue;
-    const QuadraticFit fine = newton_quadratic_fit(curvature, rough.residual_sd, rough.factors.cols());
+    const QuadraticFit fine = newton_quadratic_fit(fitter, rough.residual_sd, rough.factors.cols());
     if (!may_gain(fine, kSmallestAdvantage)) continue;
-    QuadraticAscent other = approach_maximum(elbo, {mean, fine.factors, fine.residual_sd}, go_on);
+    QuadraticAscent other = approach_maximum(elbo, {mean, fine.factors, fine.residual_sd}, curvature, go_on);
     if (other.here.elbo < found.here.elbo - kRoughness) continue;
     settle_at_maximum(elbo, other, go_on);
     if (!(other.here.elbo > found.here.elbo)) continue;
@@ -158,30 +179,97 @@ void follow_quadratic(ExactElbo& elbo, QuadraticAscent& found, std::uint64_t see
 }
 
 /// Where C and products with it cost little beside a pass.
-LowRankFit fit_by_quadratics(ExactElbo& elbo, const LowRankPoint& start, std::uint64_t seed,
+LowRankFit fit_by_quadratics(ExactElbo& elbo, const LowRankPoint& start,
+                             const std::optional<Matrix>& curvature, std::uint64_t seed,
                              const ExactObserver& go_on) {
-  QuadraticAscent found = approach_maximum(elbo, narrowed(elbo, start), go_on);
+  QuadraticAscent found = approach_maximum(elbo, narrowed(elbo, start), curvature, go_on);
   settle_at_maximum(elbo, found, go_on);
   if (start.factors.cols() > 0 && !found.stop.interrupted) follow_quadratic(elbo, found, seed, go_on);
   return {std::move(found.at), found.here.elbo, found.stop};
 }
 
-/// Exact ascents from other factors, until many have found nothing higher.
-void follow_moves(ExactElbo& elbo, LowRankFit& found, const AscentScales& scales, std::uint64_t seed,
-                  const ExactObserver& go_on) {
-  const double pass = static_cast<double>(elbo.expected().terms()) * static_cast<double>(elbo.dimension()) *
-                      static_cast<double>(found.at.factors.cols());
-  const auto most = static_cast<std::uint64_t>(std::clamp(kExactEffort / pass, 1., kMostExactAscents));
-  const FactorMoves moves(*scales.curvature, seed);
-  const auto patience =
-      static_cast<std::uint64_t>(std::max(kExactPatience, kExactPatiencePerFactor * found.at.factors.cols()));
-  std::uint64_t tried = 0;  // from the best factors so far
-  for (std::uint64_t k = 0; k < most && tried < patience && go_on(elbo.passes(), found.elbo); ++k) {
-    const Matrix factors = moves.move(found.at.factors, tried++, k + 1);
-    LowRankFit other = ascend_low_rank(elbo, {found.at.mean, factors, scales.conditional_sd}, scales,
-                                       kAscentTolerance, go_on);
-    if (other.elbo > found.elbo + kAscentTolerance) tried = 0;
-    if (other.elbo > found.elbo) found = std::move(other);
+/// The quadratic for E[-Hessian] at a maximum that was found, and what ascents there go by.
+struct QuadraticThere {
+  Matrix curvature;
+  AscentMetric metric;
+};
+
+/// Where E[-Hessian] is not positive definite, the quadratic is that of the scales.
+QuadraticThere quadratic_at(ExactElbo& elbo, const LowRankPoint& at, const AscentScales& scales) {
+  Matrix curvature = elbo.low_rank(at.mean, at.factors, at.residual_sd).curvature;
+  if (Eigen::LLT<Matrix>(curvature).info() != Eigen::Success) curvature = *scales.curvature;
+  const Vector conditional_sd = curvature.diagonal().cwiseSqrt().cwiseInverse();
+  AscentMetric metric = metric_of({conditional_sd, curvature});
+  return {std::move(curvature), std::move(metric)};
+}
+
+/// Nats of a covariance over independent coordinates, for the quadratic.
+double quadratic_gain(const QuadraticThere& there, const LowRankPoint& at) {
+  const Vector& c = there.metric.conditional_sd;
+  const double trace = (there.curvature * at.factors).cwiseProduct(at.factors).sum() +
+                       at.residual_sd.cwiseQuotient(c).squaredNorm();
+  const double log_determinant = LowRankPlusDiagonal(at.factors, at.residual_sd).log_determinant();
+  return .5 * (static_cast<double>(c.size()) - trace + log_determinant) - c.array().log().sum();
+}
+
+Matrix covariance_of(const AscentMetric& metric) {
+  const Index m = metric.root->rows();
+  Matrix out = Matrix::Zero(m, m);
+  out.selfadjointView<Eigen::Lower>().rankUpdate(*metric.root);
+  out.triangularView<Eigen::StrictlyUpper>() = out.transpose();
+  return out;
+}
+
+void highest_first(std::vector<StructuredStart>& starts) {
+  std::stable_sort(starts.begin(), starts.end(),
+                   [](const StructuredStart& a, const StructuredStart& b) { return a.gain > b.gain; });
+}
+
+/// Where local maxima for the quadratic lie, the highest first. Starts where factors explain coordinates
+/// whole are such; from those with spread factors ascents begin, and from the best of these, if that is the
+/// highest of all, moves.
+std::vector<StructuredStart> quadratic_maxima(const QuadraticThere& there, Index rank, Workers& workers,
+                                              std::uint64_t seed, const std::function<bool()>& go_on) {
+  auto starts = structured_starts(covariance_of(there.metric), there.metric.conditional_sd, rank);
+  const auto is_spread = [](const StructuredStart& start) { return start.spread_gain > 0; };
+  if (std::none_of(starts.begin(), starts.end(), is_spread)) return starts;
+  const QuadraticFitter fitter(there.curvature);
+  const double independent = fitter.fit(0).value;
+  for (StructuredStart& start : starts) {
+    if (!is_spread(start) || !go_on()) continue;
+    QuadraticFit fit = fitter.approach_from(start.factors, start.residual_sd);
+    start = {std::move(fit.factors), std::move(fit.residual_sd), fit.value - independent, start.spread_gain};
+  }
+  highest_first(starts);
+  if (!is_spread(starts.front()) || there.curvature.rows() > kMoveDimension) return starts;
+  const StructuredStart best = starts.front();
+  for (QuadraticFit& fit :
+       search_local_maxima(there.curvature, {best.factors, best.residual_sd, 0}, workers, seed, go_on))
+    starts.push_back(
+        {std::move(fit.factors), std::move(fit.residual_sd), fit.value - independent, best.spread_gain});
+  highest_first(starts);
+  return starts;
+}
+
+/// Exact ascents from where local maxima for the quadratic lie, until several have brought nothing.
+void follow_starts(ExactElbo& elbo, LowRankFit& found, const QuadraticThere& there, std::uint64_t seed,
+                   const ExactObserver& go_on) {
+  const auto starts = quadratic_maxima(there, found.at.factors.cols(), elbo.workers(), seed,
+                                       [&] { return go_on(elbo.passes(), found.elbo); });
+  double own = quadratic_gain(there, found.at);
+  const Vector mean = found.at.mean;
+  int fruitless = 0;
+  for (const StructuredStart& start : starts) {
+    const bool worthwhile = start.gain > starts.front().gain - kPromising && fruitless < kMostFruitless;
+    if (!worthwhile || !go_on(elbo.passes(), found.elbo)) break;
+    ++fruitless;
+    const LowRankPoint from{mean, start.factors, start.residual_sd};
+    if (!(possible_gain(elbo, found.elbo, from, start.gain - own) > kAscentTolerance)) continue;
+    LowRankFit other = ascend_in(there.metric, elbo, from, kAscentTolerance, go_on);
+    if (!(other.elbo > found.elbo)) continue;
+    if (other.elbo > found.elbo + kAscentTolerance) fruitless = 0;
+    found = std::move(other);
+    own = start.gain;
   }
 }
 
@@ -189,20 +277,21 @@ void follow_moves(ExactElbo& elbo, LowRankFit& found, const AscentScales& scales
 
 LowRankFit ascend_low_rank(ExactElbo& elbo, const LowRankPoint& start, const AscentScales& scales,
                            double tolerance, const ExactObserver& go_on) {
-  LowRankObjective objective(elbo, start, scales, go_on);
-  Ascent ascent = ascend(objective, objective.coordinates().coordinates(start), tolerance, kAscentIterations);
-  return {objective.coordinates().point(ascent.x), ascent.value, ascent.stop};
+  return ascend_in(metric_of(scales), elbo, start, tolerance, go_on);
 }
 
 LowRankFit fit_low_rank(ExactElbo& elbo, const LowRankPoint& start, const AscentScales& scales,
                         std::uint64_t seed, const ExactObserver& go_on) {
   const Index m = elbo.dimension();
   if (m <= kSearchDimension && m < 2 * elbo.expected().terms())
-    return fit_by_quadratics(elbo, start, seed, go_on);
-  LowRankFit found = ascend_low_rank(elbo, narrowed(elbo, start), scales, kAscentTolerance, go_on);
+    return fit_by_quadratics(elbo, start, scales.curvature, seed, go_on);
+  const AscentMetric metric = metric_of(scales);
+  LowRankFit found = ascend_in(metric, elbo, narrowed(elbo, start), kAscentTolerance, go_on);
   const bool search = start.factors.cols() > 0 && m <= kDenseDimension && scales.curvature;
-  if (search && !found.stop.interrupted) follow_moves(elbo, found, scales, seed, go_on);
-  return ascend_low_rank(elbo, found.at, scales, kFinalTolerance, go_on);
+  if (!search || found.stop.interrupted) return ascend_in(metric, elbo, found.at, kFinalTolerance, go_on);
+  const QuadraticThere there = quadratic_at(elbo, found.at, scales);
+  follow_starts(elbo, found, there, seed, go_on);
+  return ascend_in(there.metric, elbo, found.at, kFinalTolerance, go_on);
 }
 
 }  // namespace magva

@@ -17,15 +17,24 @@ constexpr double kShortestFactor = .05;  // a factor of length zero never grows
 
 }  // namespace
 
+Matrix inverse_root(const Matrix& curvature) {
+  return Eigen::LLT<Matrix>(curvature).matrixU().solve(Matrix::Identity(curvature.rows(), curvature.rows()));
+}
+
 LowRankCoordinates::LowRankCoordinates(Vector centre, Vector conditional_sd,
                                        const std::optional<Matrix>& curvature, Index rank, Workers& workers)
+    : LowRankCoordinates(std::move(centre), std::move(conditional_sd),
+                         curvature ? std::make_shared<const Matrix>(inverse_root(*curvature)) : nullptr, rank,
+                         workers) {}
+
+LowRankCoordinates::LowRankCoordinates(Vector centre, Vector conditional_sd,
+                                       std::shared_ptr<const Matrix> root, Index rank, Workers& workers)
     : m_(centre.size()),
       p_(rank),
       centre_(std::move(centre)),
       scale_(std::move(conditional_sd)),
-      kernel_(m_, std::max<Index>(1, rank), workers) {
-  if (curvature) root_ = Eigen::LLT<Matrix>(*curvature).matrixU().solve(Matrix::Identity(m_, m_));
-}
+      root_(std::move(root)),
+      kernel_(m_, std::max<Index>(1, rank), workers) {}
 
 Matrix LowRankCoordinates::times_root(ConstMatrixRef u) const {
   if (root_) return root_->triangularView<Eigen::Upper>() * u;

@@ -6,6 +6,7 @@
 // conditional sds c, and R R' the inverse of the curvature, all scales are about 1; factors scaled by c alone
 // took three times as many iterations. Residual sds may tend to 0 on the way to a maximum (factor analysis
 // knows this as a Heywood case): the floor keeps Sigma^-1 computable.
+#include <memory>
 #include <optional>
 
 #include "core/tall_skinny.hpp"
@@ -19,10 +20,16 @@ struct LowRankPoint {
   Vector residual_sd;
 };
 
+/// R, upper triangular, with R R' the inverse of a curvature.
+Matrix inverse_root(const Matrix& curvature);
+
 class LowRankCoordinates {
  public:
   /// `curvature`: dense and positive definite, or none, where R = diag(c).
   LowRankCoordinates(Vector centre, Vector conditional_sd, const std::optional<Matrix>& curvature, Index rank,
+                     Workers& workers);
+  /// `root`: R, or null, where R = diag(c).
+  LowRankCoordinates(Vector centre, Vector conditional_sd, std::shared_ptr<const Matrix> root, Index rank,
                      Workers& workers);
 
   Index dimension() const { return 2 * m_ + m_ * p_ + p_; }
@@ -43,8 +50,8 @@ class LowRankCoordinates {
   Index m_;
   Index p_;
   Vector centre_;
-  Vector scale_;                // c
-  std::optional<Matrix> root_;  // R, upper triangular
+  Vector scale_;                        // c
+  std::shared_ptr<const Matrix> root_;  // R, upper triangular
   TallSkinny kernel_;
 };
 

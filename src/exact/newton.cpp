@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/pair_memory.hpp"
 #include "exact/root_ascent.hpp"
 #include "search/curvature.hpp"
 
@@ -25,6 +26,12 @@ constexpr int kRootIterations = 500;
 constexpr double kRootTolerance = .1 * kExactTolerance;
 constexpr int kRootTurns = 10;
 constexpr double kModeTolerance = 1e-3;  // nats
+/// From so many parameters on, and up to so many, beyond which low-rank fits do not settle and a start that
+/// is rounded otherwise may lead to another maximum, so many steps with gradients alone may follow one with a
+/// Hessian.
+constexpr Index kManyParameters = 32;
+constexpr Index kTooManyParameters = 300;
+constexpr int kGradientSteps = 20;
 constexpr double kSmallestShare = 1e-6;
 /// Terms of a fit to some of them: so many, so many for each parameter, and one in so many, at least; if that
 /// is still one in kWorthThinning or fewer. Six passes over one in sixteen save one over all.
@@ -37,6 +44,7 @@ constexpr double kMostReducedNumbers = 16e6;
 constexpr double kMostReducedWork = 1e9;
 /// Of the prior's variance, that a reduced form can tell from none.
 constexpr double kLeastPriorShare = 1e-10;
+constexpr int kSettlingSteps = 5;     // the first ones for the mean, the others for its rounding
 constexpr double kSufficient = 1e-4;  // share of the predicted gain that a step must bring
 
 /// The curvature, or the nearest that is positive definite.
@@ -96,27 +104,85 @@ ExactObserver uncounted(const ExactElbo& elbo, const ExactObserver& go_on) {
   return [&](std::int64_t, double) { return go_on(elbo.passes(), std::numeric_limits<double>::quiet_NaN()); };
 }
 
-ModePoint ascend_to_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
-  Vector theta = start;
-  CurvedElbo at = elbo.point(theta);
-  Eigen::LLT<Matrix> llt;
-  for (int k = 0;; ++k) {
-    Matrix curvature = positive_definite(at.curvature, llt);
-    const Vector step = llt.solve(at.gradient);
-    const double gain = .5 * step.dot(at.gradient);
-    const bool converged = gain < kModeTolerance;
-    if (converged || k == kModeSteps || !go_on(elbo.passes(), std::numeric_limits<double>::quiet_NaN()))
-      return {std::move(theta), std::move(curvature), at.elbo, converged};
-    bool risen = false;
-    for (double share = 1; share > kSmallestShare && !risen; share *= .5) {
-      CurvedElbo next = elbo.point(theta + share * step);
-      if (!(next.elbo >= at.elbo + kSufficient * share * gain)) continue;
-      theta += share * step;
-      at = std::move(next);
-      risen = true;
-    }
-    if (!risen) return {std::move(theta), std::move(curvature), at.elbo, false};
+/// Newton's method with Hessians of earlier points: where there are many parameters a pass with the Hessian
+/// costs as much as many with the gradient alone. These go on by L-BFGS in the metric of the last Hessian.
+class ModeAscent {
+ public:
+  ModeAscent(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on)
+      : elbo_(elbo),
+        go_on_(go_on),
+        many_(elbo.dimension() >= kManyParameters && elbo.dimension() <= kTooManyParameters),
+        theta_(start),
+        at_(elbo.point(theta_)) {
+    curvature_ = positive_definite(at_.curvature, llt_);
   }
+
+  ModePoint run() {
+    for (int k = 0; k < kModeSteps; ++k) {
+      const Vector step = llt_.solve(at_.gradient);
+      if (.5 * step.dot(at_.gradient) < kModeTolerance) return here(true);
+      if (!go_on_(elbo_.passes(), std::numeric_limits<double>::quiet_NaN())) return here(false);
+      if (!rise(step)) return here(false);
+      if (many_) follow_gradients();
+      renew();
+    }
+    return here(false);
+  }
+
+ private:
+  ModePoint here(bool converged) const { return {theta_, curvature_, at_.elbo, converged}; }
+
+  /// Along a step, or a part of it; false where nothing is higher.
+  bool rise(const Vector& step) {
+    const double slope = step.dot(at_.gradient);
+    for (double share = 1; share > kSmallestShare; share *= .5) {
+      Vector to = theta_ + share * step;
+      CurvedElbo next = evaluate(to);
+      if (!(next.elbo >= at_.elbo + .5 * kSufficient * share * slope)) continue;
+      pairs_.add(to - theta_, at_.gradient - next.gradient);
+      theta_ = std::move(to);
+      at_ = std::move(next);
+      return true;
+    }
+    return false;
+  }
+
+  /// Without the Hessian where that is costly.
+  CurvedElbo evaluate(const Vector& theta) {
+    if (!many_) return elbo_.point(theta);
+    CurvedElbo out{0, Vector(), Matrix()};
+    out.elbo = elbo_.point(theta, out.gradient);
+    return out;
+  }
+
+  void follow_gradients() {
+    for (int k = 0; k < kGradientSteps; ++k) {
+      const Vector step =
+          pairs_.direction(at_.gradient, [&](const Vector& v) -> Vector { return llt_.solve(v); });
+      const double gain = .5 * step.dot(at_.gradient);
+      if (!(gain > kModeTolerance)) return;
+      if (!go_on_(elbo_.passes(), std::numeric_limits<double>::quiet_NaN()) || !rise(step)) return;
+    }
+  }
+
+  void renew() {
+    if (at_.curvature.size() == 0) at_ = elbo_.point(theta_);
+    curvature_ = positive_definite(at_.curvature, llt_);
+    pairs_.clear();
+  }
+
+  ExactElbo& elbo_;
+  const ExactObserver& go_on_;
+  const bool many_;
+  Vector theta_;
+  CurvedElbo at_;
+  Matrix curvature_;
+  Eigen::LLT<Matrix> llt_;
+  PairMemory pairs_;
+};
+
+ModePoint ascend_to_mode(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on) {
+  return ModeAscent(elbo, start, go_on).run();
 }
 
 struct NewtonAscent {
@@ -145,6 +211,7 @@ NewtonAscent ascend_by_newton(ExactElbo& elbo, NewtonPoint point, int most_steps
       share = std::min(1., 1.5 * share);
     } else {
       share *= .5;
+      stop.at_edge = share < kSmallestShare && !std::isfinite(next.at.elbo);
       if (share < kSmallestShare) break;
     }
   }
@@ -156,7 +223,8 @@ NewtonAscent ascend_to_best(ExactElbo& elbo, NewtonPoint start, const ExactObser
   if (elbo.dimension() > kRootDimension)
     return ascend_by_newton(elbo, std::move(start), kFullRankSteps, go_on);
   NewtonAscent ascent = ascend_by_newton(elbo, std::move(start), kPatientSteps, go_on);
-  for (int turn = 0; turn < kRootTurns && !ascent.stop.converged && !ascent.stop.interrupted; ++turn) {
+  const auto ended = [&] { return ascent.stop.converged || ascent.stop.interrupted || ascent.stop.at_edge; };
+  for (int turn = 0; turn < kRootTurns && !ended(); ++turn) {
     const RootAscent closer = ascend_by_roots(elbo, RootPoint{ascent.point.mean, ascent.point.root},
                                               kRootTolerance, kRootIterations, go_on);
     const int iterations = ascent.stop.iterations + closer.iterations;
@@ -245,6 +313,27 @@ FullRankResult best_full_rank_gaussian(ExactElbo& elbo, ConstVectorRef start, co
   const FullRankFit fit = fit_full_rank(elbo, start, go_on);
   return {Gaussian::dense(fit.mean, Eigen::LLT<Matrix>(fit.root * fit.root.transpose()).matrixL()), fit.elbo,
           fit.stop};
+}
+
+void settle_given_last(ExactElbo& elbo, FullRankResult& fit) {
+  const Index others = elbo.dimension() - 1;
+  Vector mean = fit.posterior.mean();
+  Matrix root = Matrix::Zero(others + 1, others + 1);
+  root(others, others) = fit.posterior.sd()(others);
+  root.topLeftCorner(others, others) =
+      Eigen::LLT<Matrix>(fit.posterior.times(Matrix::Identity(others + 1, others)).topRows(others)).matrixL();
+  for (int k = 0; k < kSettlingSteps; ++k) {
+    const double log_determinant = 2 * root.diagonal().array().log().sum();
+    const CurvedElbo at = elbo.full_rank(mean, root, log_determinant);
+    if (!std::isfinite(at.elbo)) return;
+    fit.posterior = Gaussian::dense(mean, root);
+    fit.elbo = at.elbo;
+    const Eigen::LLT<Matrix> llt(at.curvature.topLeftCorner(others, others));
+    if (llt.info() != Eigen::Success) return;
+    mean.head(others) += llt.solve(at.gradient.head(others));
+    root.topLeftCorner(others, others) =
+        Eigen::LLT<Matrix>(llt.solve(Matrix::Identity(others, others))).matrixL();
+  }
 }
 
 }  // namespace magva

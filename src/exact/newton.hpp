@@ -22,6 +22,7 @@ using ExactObserver = std::function<bool(std::int64_t passes, double elbo)>;
 struct ExactStop {
   bool converged = false;
   bool interrupted = false;
+  bool at_edge = false;       ///< beyond it the ELBO is not finite
   double predicted_gain = 0;  ///< nats that the next step would gain, to second order
   double gradient_norm = 0;   ///< of the mean's gradient, in posterior sds
   int iterations = 0;
@@ -71,5 +72,9 @@ struct FullRankResult {
 
 /// The best full-rank Gaussian by whichever of the two ways is faster.
 FullRankResult best_full_rank_gaussian(ExactElbo& elbo, ConstVectorRef start, const ExactObserver& go_on);
+
+/// Where an ascent has ended at an edge that the last coordinate may not pass: the best mean and covariance
+/// of the others for its marginal distribution, independent of it, by a few whole Newton steps.
+void settle_given_last(ExactElbo& elbo, FullRankResult& fit);
 
 }  // namespace magva

@@ -3,62 +3,22 @@
 #include <cmath>
 #include <deque>
 #include <limits>
-#include <vector>
+
+#include "core/pair_memory.hpp"
 
 namespace magva {
 
 namespace {
 
-constexpr std::size_t kMemory = 20;
 constexpr std::size_t kWindow = 8;  // iterations whose gain must be below the tolerance
 constexpr double kArmijo = 1e-4;
 constexpr double kWolfe = .9;
 constexpr int kTrials = 30;
-constexpr double kPairCurvature = 1e-10;
 
 struct AscentState {
   Vector x;
   Vector gradient;
   double value = 0;
-};
-
-/// A step and the change of the negative gradient, both in the tangent space of the step's end.
-struct CurvaturePair {
-  Vector step;
-  Vector change;
-  double inverse_curvature;
-};
-
-class PairMemory {
- public:
-  bool empty() const { return pairs_.empty(); }
-  void clear() { pairs_.clear(); }
-
-  /// The two-loop recursion (Nocedal 1980).
-  Vector direction(const Vector& gradient) const {
-    Vector out = gradient;
-    std::vector<double> alpha(pairs_.size());
-    for (std::size_t i = pairs_.size(); i-- > 0;) {
-      alpha[i] = pairs_[i].inverse_curvature * pairs_[i].step.dot(out);
-      out -= alpha[i] * pairs_[i].change;
-    }
-    if (!pairs_.empty()) out /= pairs_.back().inverse_curvature * pairs_.back().change.squaredNorm();
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      const double beta = pairs_[i].inverse_curvature * pairs_[i].change.dot(out);
-      out += (alpha[i] - beta) * pairs_[i].step;
-    }
-    return out;
-  }
-
-  void add(Vector step, Vector change) {
-    const double curvature = step.dot(change);
-    if (!(curvature > kPairCurvature * step.norm() * change.norm())) return;
-    pairs_.push_back({std::move(step), std::move(change), 1 / curvature});
-    if (pairs_.size() > kMemory) pairs_.pop_front();
-  }
-
- private:
-  std::deque<CurvaturePair> pairs_;
 };
 
 /// Bisection for the weak Wolfe conditions (Lewis and Overton 2013); a value of -infinity is one more point

@@ -12,6 +12,7 @@
 #include "exact/linear_response.hpp"
 #include "exact/low_rank.hpp"
 #include "fit/default_run.hpp"
+#include "models/expected_regression.hpp"
 #include "search/quadratic_fit.hpp"
 
 namespace magva {
@@ -38,6 +39,18 @@ std::string describe_stop(const ExactStop& stop) {
       "{:.2g} "
       "nats",
       stop.gradient_norm, stop.iterations, stop.predicted_gain);
+}
+
+/// Of those that differ by less than an ascent leaves the first, so that rounding does not decide.
+template <class Fits>
+void best_first(Fits& fits) {
+  const auto lower = [](const auto& a, const auto& b) { return a.elbo < b.elbo; };
+  const double best = std::max_element(fits.begin(), fits.end(), lower)->elbo;
+  const auto first = std::find_if(fits.begin(), fits.end(),
+                                  [&](const auto& fit) { return !(fit.elbo < best - kExactTolerance); });
+  std::rotate(fits.begin(), first, first + 1);
+  std::stable_sort(fits.begin() + 1, fits.end(),
+                   [](const auto& a, const auto& b) { return a.elbo > b.elbo; });
 }
 
 double spread_of(const ElboEstimate& estimate) {
@@ -105,10 +118,11 @@ std::vector<Candidate> DefaultRun::exact_candidates(ExactElbo& elbo, const std::
 
 void DefaultRun::fit_exactly_from(ExactElbo& elbo, const Candidate& candidate, const ExactObserver& go_on) {
   const Index m = model_.dimension();
-  const Vector& mean = candidate.centre.theta;
+  const Vector mean = detail::short_of_saturation(elbo.expected(), candidate.centre.theta);
   const Index rank = shape_.choice.rank;
   if (rank >= m) {
     FullRankResult fit = best_full_rank_gaussian(elbo, mean, go_on);
+    if (detail::saturation(elbo.expected(), fit.posterior.mean())) settle_given_last(elbo, fit);
     exact_fits_.push_back({std::move(fit.posterior), fit.elbo, fit.stop});
     return;
   }
@@ -158,10 +172,13 @@ void DefaultRun::fit_exactly(const ExpectedLogDensity& expected, const std::vect
     fit_exactly_from(elbo, candidate, go_on);
     if (candidate.search < reports_.size()) reports_[candidate.search].elbo = exact_fits_.back().elbo;
   }
-  std::stable_sort(exact_fits_.begin(), exact_fits_.end(),
-                   [](const ExactFit& a, const ExactFit& b) { return a.elbo > b.elbo; });
-  const ExactStop& best = exact_fits_.front().stop;
-  if (control_.stopped())
+  best_first(exact_fits_);
+  ExactStop& best = exact_fits_.front().stop;
+  const auto saturated = detail::saturation(expected, exact_fits_.front().posterior.mean());
+  best.converged = best.converged && !saturated;
+  if (saturated)
+    stop(StopReason::kDiverged, *saturated);
+  else if (control_.stopped())
     stop(control_.reason(), control_.detail() + "; " + describe_stop(best));
   else
     stop(best.converged ? StopReason::kConverged : StopReason::kIterationLimit, describe_stop(best));

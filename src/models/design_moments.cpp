@@ -12,6 +12,11 @@ namespace {
 
 constexpr int kRowTile = 4;
 constexpr Index kRootColumns = 24;  // of a root that meet the rows at once
+/// Tiles of a Gram matrix: vectors of rows, and columns; their sums fill the registers.
+constexpr int kGramVectors = 3;
+constexpr int kGramColumns = kVecBytes == 64 ? 8 : 4;
+/// Narrower designs, whose rows would mostly be what fills up tiles, are left to Eigen.
+constexpr Index kTiledColumns = 64;
 
 template <class Scalar>
 const Scalar* row_of(const DenseRows<Scalar>& x, Index i) {
@@ -108,12 +113,64 @@ void add_variances(const DenseRows<Scalar>& x, RowSpan rows, const RowMatrix& ro
   }
 }
 
+/// gram += rows' rows for V vectors of its rows from j on and the columns from k on.
+template <int V>
+void add_gram_tile(const RowMatrix& rows, Index j, Index k, Matrix& gram) {
+  Vec acc[V * kGramColumns];
+  unroll<V * kGramColumns>([&](auto i) __attribute__((always_inline)) { acc[i] = Vec{}; });
+  const double* row = rows.data();
+  for (Index i = 0; i < rows.rows(); ++i, row += rows.cols()) {
+    Vec left[V];
+    unroll<V>([&](auto v) __attribute__((always_inline)) { left[v] = load(row + j + v * kLanes<Vec>); });
+    unroll<kGramColumns>([&](auto c) __attribute__((always_inline)) {
+      const Vec right = set(row[k + c]);
+      unroll<V>([&](auto v) __attribute__((always_inline)) {
+        acc[c * V + v] = multiply_add(left[v], right, acc[c * V + v]);
+      });
+    });
+  }
+  unroll<kGramColumns>([&](auto c) __attribute__((always_inline)) {
+    if (k + c >= gram.cols()) return;
+    unroll<V>([&](auto v) __attribute__((always_inline)) {
+      const Index first = j + v * kLanes<Vec>;
+      double* to = gram.col(k + c).data() + first;
+      const Index count = std::min<Index>(kLanes<Vec>, gram.rows() - first);
+      if (count == kLanes<Vec>)
+        store(to, load(to) + acc[c * V + v]);
+      else if (count > 0)
+        masked_store(to, count, masked_load(to, count, 0) + acc[c * V + v]);
+    });
+  });
+}
+
+/// On and below the diagonal; rows are filled up with zeros to whole vectors.
+void add_lower_gram(const RowMatrix& rows, Matrix& gram) {
+  constexpr Index kHeight = kGramVectors * kLanes<Vec>;
+  for (Index k = 0; k < gram.cols(); k += kGramColumns) {
+    Index j = k / kLanes<Vec> * kLanes<Vec>;
+    for (; j + kHeight <= rows.cols(); j += kHeight) add_gram_tile<kGramVectors>(rows, j, k, gram);
+    for (; j < gram.rows(); j += kLanes<Vec>) add_gram_tile<1>(rows, j, k, gram);
+  }
+}
+
 template <class Scalar>
-void add_gram(const DenseRows<Scalar>& x, RowSpan rows, const double* weight, Matrix& gram) {
+void add_gram_of_few(const DenseRows<Scalar>& x, RowSpan rows, const double* weight, Matrix& gram) {
   RowMatrix copy;
   const RowMatrix scaled =
       Eigen::Map<const Vector>(weight, rows.count).cwiseSqrt().asDiagonal() * doubles(x, rows, copy);
   gram.selfadjointView<Eigen::Lower>().rankUpdate(scaled.transpose());
+}
+
+template <class Scalar>
+void add_gram(const DenseRows<Scalar>& x, RowSpan rows, const double* weight, Matrix& gram) {
+  if (x.cols < kTiledColumns) return add_gram_of_few(x, rows, weight, gram);
+  RowMatrix scaled = RowMatrix::Zero(rows.count, padded(x.cols));
+  for (Index i = 0; i < rows.count; ++i) {
+    const double root = std::sqrt(weight[i]);
+    const Scalar* from = row_of(x, rows.first + i);
+    for (Index j = 0; j < x.cols; ++j) scaled(i, j) = root * static_cast<double>(from[j]);
+  }
+  add_lower_gram(scaled, gram);
 }
 
 /// Calls body(i, k) for each entry k of each row first + i.

@@ -17,7 +17,8 @@ void add_squares(const Design& design, RowSpan rows, const double* square, doubl
 void add_weighted_squares(const Design& design, RowSpan rows, const double* weight, double* out);
 /// variance_i += |root' x_i|^2.
 void add_variances(const Design& design, RowSpan rows, const RowMatrix& root, double* variance);
-/// The lower triangle of gram += sum_i weight_i x_i x_i', for weights that are not negative.
+/// The lower triangle of gram += sum_i weight_i x_i x_i', for weights that are not negative. What is above
+/// has no meaning afterwards.
 void add_gram(const Design& design, RowSpan rows, const double* weight, Matrix& gram);
 
 }  // namespace magva::detail

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <optional>
 #include <variant>
 
@@ -184,6 +185,8 @@ void add_entries(const SymmetricEntries& entries, const GaussianView& q, Curvatu
   }
 }
 
+bool is_point(const GaussianView& q) { return q.factors.cols() == 0 && q.residual_sd.size() == 0; }
+
 /// Every stride-th row, read where it lies; nothing if rows do not lie evenly.
 template <class Scalar>
 std::optional<Design> every_row(const DenseRows<Scalar>& x, Index stride) {
@@ -249,7 +252,7 @@ double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Cur
   SymmetricEntries entries;
   const double value = pass.close(gradient, entries);
   add_entries(entries, q, curvature);
-  return value;
+  return is_point(q) || !saturated(q.mean) ? value : -std::numeric_limits<double>::infinity();
 }
 
 double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Matrix& curvature,
@@ -284,7 +287,7 @@ double ExpectedRegression::expect(const GaussianView& q, VectorRef gradient, Mat
   for (const SymmetricEntry& e : entries)
     curvature(std::max(e.row, e.column), std::min(e.row, e.column)) += e.value;
   curvature.triangularView<Eigen::StrictlyUpper>() = curvature.transpose();
-  return value;
+  return is_point(q) || !saturated(q.mean) ? value : -std::numeric_limits<double>::infinity();
 }
 
 }  // namespace magva::detail

@@ -3,6 +3,8 @@
 // pass over the rows, with one-dimensional integrals, gives E log h and its derivatives (Challis and Barber
 // 2013).
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "magva/expectations.hpp"
 #include "magva/model.hpp"
@@ -27,9 +29,11 @@ struct RegressionParts {
 /// All entries, in double precision.
 RowMatrix dense_rows(const Design& design);
 
+class ExactlyFitted;
+
 class ExpectedRegression final : public ExpectedLogDensity {
  public:
-  explicit ExpectedRegression(RegressionParts parts) : parts_(std::move(parts)) {}
+  explicit ExpectedRegression(RegressionParts parts);
 
   Index dimension() const override { return parts_.dimension; }
   bool log_concave() const override {
@@ -45,8 +49,22 @@ class ExpectedRegression final : public ExpectedLogDensity {
   std::optional<PredictorTerms> predictor_terms(const GaussianView& q) const override;
   std::optional<ReducedDensity> reduced() const override;
 
+  /// Whether all rows can be fitted exactly, and the residual sd is so small that rounding decides the rest.
+  bool saturated(ConstVectorRef mean) const;
+  /// The least residual sd, by its logarithm, where all rows can be fitted.
+  double log_least_noise() const { return log_least_noise_; }
+
  private:
   RegressionParts parts_;
+  std::shared_ptr<ExactlyFitted> fitted_;
+  double log_least_noise_;
 };
+
+/// Where the rows of a linear regression are fitted exactly, as are repeated rows of which fewer differ than
+/// there are columns, nothing bounds its residual sd below, and the ELBO rises without end. It counts as
+/// -infinity beyond a least residual sd, so that an ascent ends there. A sentence if it has.
+std::optional<std::string> saturation(const ExpectedLogDensity& expected, ConstVectorRef mean);
+/// A mean with a larger residual sd, where that of the given one is the least, or smaller.
+Vector short_of_saturation(const ExpectedLogDensity& expected, Vector mean);
 
 }  // namespace magva::detail

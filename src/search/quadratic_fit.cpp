@@ -19,9 +19,10 @@ namespace {
 /// Columns beyond the rank, and iterations, of the subspace iteration that finds a start.
 constexpr Index kSubspaceExtra = 8;
 constexpr int kSubspaceIterations = 6;
-/// L-BFGS runs, and iterations of each.
+/// L-BFGS runs, and what each goes by: more pairs save no iterations here.
 constexpr int kQuadraticRestarts = 20;
-constexpr int kQuadraticIterations = 1000;
+constexpr SearchLimits kQuadraticLimits{
+    .iterations = 1000, .tolerance = kQuadraticTolerance, .window = 8, .pairs = 8};
 /// Random starts of the search for the highest local maximum: so many, or where m is large so many as m^2 p
 /// times their number reaches kStartEffort; and half as many disturbances of the best.
 constexpr Index kMostStarts = 24;
@@ -37,61 +38,6 @@ Matrix random_factors(Index m, Index columns, Index number) {
   return out;
 }
 
-/// The value and its gradient in coordinates (V, x): W = L^-T V with A = L L', and d^2 = c^2 (floor + exp(2
-/// x)) with the conditional sds c. In V the term tr(A W W') is |V|^2: an ascent takes a third of the
-/// iterations that it takes in W scaled by c. Some residual sds may tend to 0 on the way to a maximum (factor
-/// analysis knows this as a Heywood case): the floor keeps Sigma^-1 computable.
-class Objective {
- public:
-  Objective(const Matrix& cholesky, const Vector& conditional_sd, Index rank)
-      : cholesky_(cholesky), sd_(conditional_sd), rank_(rank) {}
-
-  Index dimension() const { return sd_.size() * (rank_ + 1); }
-
-  Vector coordinates(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
-    Vector out(dimension());
-    out.head(sd_.size() * rank_) =
-        Matrix(cholesky_.triangularView<Eigen::Lower>().transpose() * factors).reshaped();
-    out.tail(sd_.size()) =
-        .5 * (residual_sd.cwiseQuotient(sd_).array().square() - floor()).max(floor()).log();
-    return out;
-  }
-
-  Matrix factors(ConstVectorRef at) const {
-    Matrix out = at.head(sd_.size() * rank_).reshaped(sd_.size(), rank_);
-    cholesky_.triangularView<Eigen::Lower>().transpose().solveInPlace(out);
-    return out;
-  }
-  Vector residual_sd(ConstVectorRef at) const {
-    return sd_.array() * (floor() + (2 * at.tail(sd_.size())).array().exp()).sqrt();
-  }
-
-  double operator()(ConstVectorRef at, VectorRef gradient) const {
-    const Index m = sd_.size();
-    const Vector d = residual_sd(at);
-    // With a = D^-1 W and C = I + a'a: Sigma^-1 W = D^-1 a C^-1, diag(Sigma^-1) = (1 - |C^-1/2 a_i|^2) / d^2.
-    const Matrix a = d.cwiseInverse().asDiagonal() * factors(at);
-    Matrix c = a.transpose() * a;
-    c.diagonal().array() += 1;
-    const Eigen::LLT<Matrix> llt(c);
-    const Matrix inverse = llt.solve(Matrix::Identity(rank_, rank_));
-    Matrix solved = a * inverse;
-    const Vector inverse_diagonal = (1 - solved.cwiseProduct(a).rowwise().sum().array()) / d.array().square();
-    solved.array().colwise() /= d.array();
-    cholesky_.triangularView<Eigen::Lower>().solveInPlace(solved);
-    gradient.head(m * rank_) = solved.reshaped() - at.head(m * rank_);
-    gradient.tail(m) = (inverse_diagonal.array() * sd_.array().square() - 1) * (2 * at.tail(m)).array().exp();
-    return -.5 * at.head(m * rank_).squaredNorm() - .5 * d.cwiseQuotient(sd_).squaredNorm() +
-           d.array().log().sum() + Vector(llt.matrixLLT().diagonal()).array().log().sum();
-  }
-
- private:
-  static double floor() { return kResidualFloor * kResidualFloor; }
-  const Matrix& cholesky_;
-  const Vector& sd_;
-  Index rank_;
-};
-
 }  // namespace
 
 QuadraticFitter::QuadraticFitter(ConstMatrixRef precision, Control* control)
@@ -101,6 +47,7 @@ QuadraticFitter::QuadraticFitter(ConstMatrixRef precision, Control* control)
   const Eigen::LLT<Matrix> llt(precision_);
   if (llt.info() != Eigen::Success) throw DataError("the curvature is not positive definite");
   cholesky_ = llt.matrixL();
+  inverse_root_ = InverseRoot(cholesky_);
 }
 
 double QuadraticFitter::full_rank_value() const {
@@ -135,6 +82,11 @@ Matrix QuadraticFitter::eigenvectors(ConstVectorRef residual_sd, Index rank) con
          (values.cwiseInverse().array() - 1).sqrt().matrix().asDiagonal();
 }
 
+Vector QuadraticFitter::solve(ConstVectorRef v) const {
+  const auto lower = cholesky_.triangularView<Eigen::Lower>();
+  return lower.transpose().solve(lower.solve(v));
+}
+
 double QuadraticFitter::value(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
   const LowRankPlusDiagonal sigma(factors, residual_sd);
   const Matrix image = cholesky_.triangularView<Eigen::Lower>().transpose() * factors;
@@ -142,21 +94,32 @@ double QuadraticFitter::value(ConstMatrixRef factors, ConstVectorRef residual_sd
          .5 * sigma.log_determinant();
 }
 
-QuadraticFit QuadraticFitter::maximize_from(ConstMatrixRef factors, ConstVectorRef residual_sd,
-                                            double tolerance) const {
+QuadraticFit QuadraticFitter::ascend(ConstMatrixRef factors, ConstVectorRef residual_sd, int runs,
+                                     double tolerance) const {
   if (factors.cols() == 0) return mean_field();
-  const Objective objective(cholesky_, conditional_sd_, factors.cols());
-  const auto model = make_model(objective.dimension(), objective);
-  Evaluator evaluator(model, 1, control_, 0);
+  QuadraticObjective objective(cholesky_, inverse_root_, conditional_sd_, factors.cols());
+  const ObjectiveFunction evaluate = [&](ConstVectorRef at, VectorRef gradient) {
+    if (control_ != nullptr) control_->poll();
+    return objective(at, gradient);
+  };
   Vector at = objective.coordinates(factors, residual_sd);
   double value = 0;
-  for (int k = 0; k < kQuadraticRestarts; ++k) {
-    const ModeSearch search = search_mode(evaluator, at, kQuadraticIterations);
+  for (int k = 0; k < runs; ++k) {
+    const ModeSearch search = maximize(evaluate, at, kQuadraticLimits);
     at = search.end.theta;
     value = search.end.log_density;
     if (value - search.path.front().log_density < tolerance) break;
   }
   return {objective.factors(at), objective.residual_sd(at), value};
+}
+
+QuadraticFit QuadraticFitter::maximize_from(ConstMatrixRef factors, ConstVectorRef residual_sd,
+                                            double tolerance) const {
+  return ascend(factors, residual_sd, kQuadraticRestarts, tolerance);
+}
+
+QuadraticFit QuadraticFitter::approach_from(ConstMatrixRef factors, ConstVectorRef residual_sd) const {
+  return ascend(factors, residual_sd, 1, kQuadraticTolerance);
 }
 
 QuadraticFit QuadraticFitter::fit(Index rank) const {

@@ -4,6 +4,7 @@
 // many local maxima, some tenths of a nat below the highest, so that several starts are worth their while.
 #include "core/control.hpp"
 #include "magva/types.hpp"
+#include "search/quadratic_objective.hpp"
 
 namespace magva {
 
@@ -38,9 +39,15 @@ class QuadraticFitter {
   /// tolerance.
   QuadraticFit maximize_from(ConstMatrixRef factors, ConstVectorRef residual_sd,
                              double tolerance = kQuadraticTolerance) const;
+  /// The first of these runs alone: close enough to tell local maxima apart.
+  QuadraticFit approach_from(ConstMatrixRef factors, ConstVectorRef residual_sd) const;
   double value(ConstMatrixRef factors, ConstVectorRef residual_sd) const;
   /// For the given d the best W: eigenvectors of D A D, as long as their eigenvalues are below 1.
   Matrix eigenvectors(ConstVectorRef residual_sd, Index rank) const;
+  /// A^-1 v.
+  Vector solve(ConstVectorRef v) const;
+  const Matrix& precision() const { return precision_; }
+  const Vector& conditional_sd() const { return conditional_sd_; }
   /// The value of the unrestricted optimum, Sigma = A^-1.
   double full_rank_value() const;
   /// Its marginal sds.
@@ -48,11 +55,14 @@ class QuadraticFitter {
 
  private:
   QuadraticFit mean_field() const;
+  /// At most so many runs of L-BFGS, until one gains less than the tolerance.
+  QuadraticFit ascend(ConstMatrixRef factors, ConstVectorRef residual_sd, int runs, double tolerance) const;
   /// Replaces `best` by what other starts reach where that is higher.
   void improve(QuadraticFit& best, Index rank, Index starts) const;
 
   Matrix precision_;
   Matrix cholesky_;
+  InverseRoot inverse_root_;
   Vector conditional_sd_;
   Control* control_;
 };

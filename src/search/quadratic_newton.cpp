@@ -13,9 +13,9 @@ namespace magva {
 namespace {
 
 constexpr int kMostProfileSteps = 60;
-/// Nats of a step that is not worth taking, and of one after which, steps converging quadratically, none is.
-constexpr double kNegligibleGain = 1e-14;
-constexpr double kLastGain = 1e-8;
+constexpr double kNegligibleGain = 1e-14;  // nats of a step that is not worth taking
+/// How far the last step may turn the factors for its square to be neglected: 1e-5 to rounding.
+constexpr double kTurnPerGain = 1e3;
 constexpr double kLongestProfileStep = 1;  // of a log residual sd
 /// What is added to the Hessian's diagonal where it is not negative definite or a step has failed, at first.
 constexpr double kFirstRidge = 1e-3;
@@ -56,10 +56,17 @@ ProfileStep step_of_profile(const ResidualProfile& at, double bound, double& rid
   return out;
 }
 
+QuadraticFit fit_of(const QuadraticFitter& fitter, const Matrix& unit_factors, const Vector& x) {
+  const Vector& sd = fitter.conditional_sd();
+  QuadraticFit out{sd.asDiagonal() * unit_factors, sd.array() * x.array().exp(), 0};
+  out.value = fitter.value(out.factors, out.residual_sd);
+  return out;
+}
+
 }  // namespace
 
 ResidualProfile::ResidualProfile(const Matrix& unit_precision, Index rank, Vector x)
-    : rank_(rank), x_(std::move(x)) {
+    : unit_precision_(&unit_precision), rank_(rank), x_(std::move(x)) {
   const Vector scale = x_.array().exp();
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(scale.asDiagonal() * unit_precision *
                                                      scale.asDiagonal());
@@ -105,37 +112,65 @@ Matrix ResidualProfile::negative_hessian() const {
   return out.selfadjointView<Eigen::Lower>();
 }
 
-Matrix ResidualProfile::factors() const {
-  Matrix out = Matrix::Zero(x_.size(), rank_);
-  const auto lengths = (eigenvalues_.head(count_).cwiseInverse().array() - 1).sqrt().matrix();
-  out.leftCols(count_) =
-      x_.array().exp().matrix().asDiagonal() * eigenvectors_.leftCols(count_) * lengths.asDiagonal();
+Matrix ResidualProfile::factors_of(const Vector& x, const Vector& eigenvalues,
+                                   const Matrix& eigenvectors) const {
+  Matrix out = Matrix::Zero(x.size(), rank_);
+  const auto lengths = (eigenvalues.cwiseInverse().array() - 1).sqrt().matrix();
+  out.leftCols(eigenvalues.size()) =
+      x.array().exp().matrix().asDiagonal() * eigenvectors * lengths.asDiagonal();
   return out;
 }
 
-QuadraticFit newton_quadratic_fit(ConstMatrixRef precision, ConstVectorRef residual_sd, Index rank) {
-  const QuadraticFitter fitter(precision);
+Matrix ResidualProfile::factors() const {
+  return factors_of(x_, eigenvalues_.head(count_), eigenvectors_.leftCols(count_));
+}
+
+// The factors' eigenvectors to first order, by the derivatives above, and the best in their span
+// (Rayleigh-Ritz), whose error is of second order.
+std::optional<Matrix> ResidualProfile::factors_after(const Vector& step, double longest_turn) const {
+  const Index others = x_.size() - count_;
+  Matrix turned =
+      eigenvectors_.rightCols(others).transpose() * step.asDiagonal() * eigenvectors_.leftCols(count_);
+  for (Index i = 0; i < count_; ++i) {
+    const auto rest = eigenvalues_.tail(others).array();
+    turned.col(i).array() *= (eigenvalues_(i) + rest) / (eigenvalues_(i) - rest).min(-kSmallestGap);
+  }
+  if (!(turned.norm() < longest_turn)) return std::nullopt;
+  const Vector x = x_ + step;
+  Matrix span = eigenvectors_.leftCols(count_) + eigenvectors_.rightCols(others) * turned;
+  span = span * Eigen::LLT<Matrix>(span.transpose() * span).matrixU().solve(Matrix::Identity(count_, count_));
+  const Matrix scaled = x.array().exp().matrix().asDiagonal() * span;
+  const Eigen::SelfAdjointEigenSolver<Matrix> ritz(scaled.transpose() * (*unit_precision_ * scaled));
+  if (!(ritz.eigenvalues().array() < 1).all()) return std::nullopt;
+  return factors_of(x, ritz.eigenvalues(), span * ritz.eigenvectors());
+}
+
+QuadraticFit newton_quadratic_fit(const QuadraticFitter& fitter, ConstVectorRef residual_sd, Index rank,
+                                  double last_gain) {
   if (rank == 0) return fitter.fit(0);
-  const Vector sd = precision.diagonal().cwiseSqrt().cwiseInverse();
-  const Matrix unit = sd.asDiagonal() * precision * sd.asDiagonal();
+  const Vector& sd = fitter.conditional_sd();
+  const Matrix unit = sd.asDiagonal() * fitter.precision() * sd.asDiagonal();
   const double bound = std::log(kResidualFloor);
   ResidualProfile at(unit, rank, residual_sd.cwiseQuotient(sd).array().log().max(bound));
   double ridge = 0;
   for (int k = 0; k < kMostProfileSteps && ridge < kLargestRidge; ++k) {
     const ProfileStep step = step_of_profile(at, bound, ridge);
     if (!(step.gain > kNegligibleGain)) break;
+    if (ridge == 0 && step.gain < last_gain) {
+      const Vector last = (at.x() + step.step).cwiseMax(bound);
+      if (const auto factors = at.factors_after(last - at.x(), kTurnPerGain * last_gain))
+        return fit_of(fitter, *factors, last);
+    }
     ResidualProfile next(unit, rank, (at.x() + step.step).cwiseMax(bound));
     if (next.value() >= at.value() - at.rounding()) {
       at = std::move(next);
-      if (ridge == 0 && step.gain < kLastGain) break;
+      if (ridge == 0 && step.gain < last_gain) break;
       ridge = ridge < kSmallestRidge ? 0 : .1 * ridge;
     } else {
       ridge = std::max(kFirstRidge, 4 * ridge);
     }
   }
-  QuadraticFit out{sd.asDiagonal() * at.factors(), sd.array() * at.x().array().exp(), 0};
-  out.value = fitter.value(out.factors, out.residual_sd);
-  return out;
+  return fit_of(fitter, at.factors(), at.x());
 }
 
 }  // namespace magva

@@ -8,6 +8,8 @@
 //   sum x - sum exp(2 x) / 2 - sum_i (1 - lambda_i + log lambda_i) / 2
 // but for a constant. An ascent by L-BFGS ends somewhere in a flat valley, and rounding decides where; these
 // steps end where the precision says.
+#include <optional>
+
 #include "search/quadratic_fit.hpp"
 
 namespace magva {
@@ -16,6 +18,7 @@ namespace magva {
 class ResidualProfile {
  public:
   /// `unit_precision`: in units of the conditional sds.
+  /// It must outlive this.
   ResidualProfile(const Matrix& unit_precision, Index rank, Vector x);
 
   const Vector& x() const { return x_; }
@@ -26,8 +29,14 @@ class ResidualProfile {
   Matrix negative_hessian() const;
   /// W / c.
   Matrix factors() const;
+  /// The same after a short step of x, to second order, by perturbation theory: no eigenvalues are computed
+  /// anew. Nothing where they turn by more than `longest_turn`, whose square is the error.
+  std::optional<Matrix> factors_after(const Vector& step, double longest_turn) const;
 
  private:
+  Matrix factors_of(const Vector& x, const Vector& eigenvalues, const Matrix& eigenvectors) const;
+
+  const Matrix* unit_precision_;
   Index rank_;
   Vector x_;
   Vector eigenvalues_;
@@ -36,7 +45,12 @@ class ResidualProfile {
   double value_;
 };
 
-/// The local maximum near the given residual sds. `precision` must be positive definite.
-QuadraticFit newton_quadratic_fit(ConstMatrixRef precision, ConstVectorRef residual_sd, Index rank);
+/// Nats of a Newton step after which, steps converging quadratically, none is needed.
+inline constexpr double kLastProfileGain = 1e-8;
+
+/// The local maximum near the given residual sds, to rounding; or up to what follows a step that gains
+/// `last_gain`.
+QuadraticFit newton_quadratic_fit(const QuadraticFitter& fitter, ConstVectorRef residual_sd, Index rank,
+                                  double last_gain = kLastProfileGain);
 
 }  // namespace magva

@@ -28,7 +28,8 @@ struct RoundedProblem {
 };
 
 TEST(ExactFits, EndAtTheSameElboInAnyOrderOfRows) {
-  for (const RoundedProblem& problem : {RoundedProblem{2000, 8, {3, 100}}, {300, 12, {1, 5}}, {60, 20, {4}}})
+  for (const RoundedProblem& problem :
+       {RoundedProblem{2000, 8, {3, 100}}, {300, 12, {1, 5}}, {60, 20, {4}}, {400, 40, {1}}})
     for (const test::Family& family : test::kFamilies) {
       const RowMatrix design = test::design(problem.rows, problem.cols, 17);
       const RegressionData data = test::family_data(family, Design::own(RowMatrix(design)));

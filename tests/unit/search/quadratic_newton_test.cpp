@@ -60,6 +60,22 @@ TEST(ResidualProfile, IsTheQuadraticWithTheBestFactors) {
               value);
 }
 
+// A step of half the length has a quarter of the error; one that turns the factors further is refused.
+TEST(ResidualProfile, KnowsItsFactorsAfterAShortStep) {
+  const Matrix unit = in_conditional_sds(precision_of_rows(50, 8, 3));
+  const Vector x = -.3 * test::random_matrix(8, 1, 5).col(0).cwiseAbs();
+  const ResidualProfile at(unit, 2, x);
+  const Vector direction = test::random_matrix(8, 1, 6).col(0);
+  const auto error = [&](double length) {
+    const Matrix moved = *at.factors_after(length * direction, 1);
+    const Matrix truth = ResidualProfile(unit, 2, x + length * direction).factors();
+    return (moved * moved.transpose() - truth * truth.transpose()).norm();
+  };
+  EXPECT_GT(error(1e-3), 0);
+  EXPECT_NEAR(error(5e-4) / error(1e-3), .25, .03);
+  EXPECT_FALSE(at.factors_after(1e-3 * direction, 1e-6).has_value());
+}
+
 // Sigma^-1 W = A W, and diag(Sigma^-1) = diag(A) but where a residual sd is at its bound.
 TEST(NewtonQuadraticFit, SolvesTheEquationsOfAMaximum) {
   int held = 0;
@@ -69,7 +85,7 @@ TEST(NewtonQuadraticFit, SolvesTheEquationsOfAMaximum) {
       const Matrix precision = precision_of_rows(rows, m, seed);
       const Vector sd = precision.diagonal().cwiseSqrt().cwiseInverse();
       const QuadraticFit rough = QuadraticFitter(precision).fit(rank);
-      const QuadraticFit fit = newton_quadratic_fit(precision, rough.residual_sd, rank);
+      const QuadraticFit fit = newton_quadratic_fit(QuadraticFitter(precision), rough.residual_sd, rank);
       EXPECT_GE(fit.value, rough.value - 1e-9);
       const LowRankPlusDiagonal sigma(fit.factors, fit.residual_sd);
       const Matrix excess = sd.asDiagonal() * (sigma.solve(fit.factors) - precision * fit.factors);
@@ -91,13 +107,13 @@ TEST(NewtonQuadraticFit, EndsWhereThePrecisionSays) {
   for (const auto& [rows, m, rank] : {std::tuple{500, 30, 4}, {2000, 9, 3}, {2000, 9, 5}, {300, 12, 5}}) {
     const Matrix precision = precision_of_rows(rows, m, 31);
     const QuadraticFit rough = QuadraticFitter(precision).fit(rank);
-    const QuadraticFit fit = newton_quadratic_fit(precision, rough.residual_sd, rank);
+    const QuadraticFit fit = newton_quadratic_fit(QuadraticFitter(precision), rough.residual_sd, rank);
     for (std::uint64_t k = 0; k < 5; ++k) {
       const Vector nearby =
           fit.residual_sd.array() * (.02 * test::random_matrix(m, 1, 60 + k).col(0)).array().exp();
       Matrix rounded = precision.cwiseProduct(Matrix::Ones(m, m) + 1e-15 * test::random_matrix(m, m, 80 + k));
       rounded = Matrix(.5 * (rounded + rounded.transpose()));
-      EXPECT_NEAR(newton_quadratic_fit(rounded, nearby, rank).value, fit.value, 1e-10);
+      EXPECT_NEAR(newton_quadratic_fit(QuadraticFitter(rounded), nearby, rank).value, fit.value, 1e-10);
     }
   }
 }
