@@ -18,31 +18,25 @@ namespace {
 constexpr Index kFewestParameters = 64;
 /// The largest m for which all of a dense Hessian is had by differences.
 constexpr Index kMostDenseMixture = 500;
-/// Gradients, at most: so many times those of the fit, or so many.
+/// Gradients, at most: so many times those of the fit, or so many, or so many a parameter, which is less than
+/// a joint Gaussian takes.
 constexpr std::int64_t kMixtureGradientsOfFit = 3;
 constexpr std::int64_t kMixtureGradients = 30'000;
+constexpr std::int64_t kMixtureGradientsPerParameter = 200;
 /// Places to begin at.
 constexpr int kMostCentres = 6;
 /// Sets of hyper-parameters whose mode is looked for, each with what the one before has missed.
 constexpr int kMostHyperSets = 3;
+/// What hyper-parameters lose of their precision by a mean-field Gaussian, where those that lose more do not
+/// explain the posterior.
+constexpr double kWeakHyperLosses[] = {.025, .006};
+/// Parameters that become hyper-parameters because weights change them.
+constexpr int kMostDoubtful = 2;
 /// An ELBO is lower if it is so by more than this many standard errors of the difference.
 constexpr double kMixtureNoise = 2;
 
-/// Begins at a Gaussian, and again where the hyper-parameters have more mass, and there may be others of
-/// them.
-std::shared_ptr<const GaussianMixture> mixture_near(Evaluator& evaluator, Gaussian from,
-                                                    std::vector<Index> hyper,
-                                                    const std::shared_ptr<const HessianPattern>& pattern,
-                                                    std::int64_t most, std::uint64_t seed) {
-  for (int k = 0; k < kMostCentres; ++k) {
-    if (hyper.empty() || mixture_cost(*pattern, static_cast<Index>(hyper.size())) > most) return nullptr;
-    MixtureAttempt found = fit_mixture(evaluator, from, pattern, hyper, seed + 7);
-    if (!found.elsewhere) return found.mixture;
-    from = std::move(*found.elsewhere);
-    auto others = find_hyper_parameters(evaluator, from, seed + 6);
-    if (!others.empty()) hyper = std::move(others);
-  }
-  return nullptr;
+std::int64_t most_gradients(Index dimension) {
+  return std::max(kMixtureGradients, kMixtureGradientsPerParameter * dimension);
 }
 
 /// Those that are not known, as far as there is room for them.
@@ -52,14 +46,65 @@ void add_missing(std::vector<Index>& known, const std::vector<Index>& others) {
       known.push_back(i);
 }
 
+/// The parameter that loses most given those that are known. False where it is nearly nothing, or there is no
+/// room.
+bool add_next(Evaluator& evaluator, const Gaussian& around, std::uint64_t seed, std::vector<Index>& hyper) {
+  const std::vector<Index> found =
+      find_hyper_parameters(evaluator, around, seed + 6, kWeakHyperLosses[0], hyper);
+  for (const Index i : found) {
+    const std::size_t before = hyper.size();
+    add_missing(hyper, {i});
+    if (hyper.size() > before) return true;
+  }
+  return false;
+}
+
+/// Begins at a Gaussian, and again where the hyper-parameters have more mass, and there may be others of
+/// them. Where there is no mixture some of the others may be hyper-parameters that lose less. They are put
+/// into `hyper`.
+std::shared_ptr<const GaussianMixture> mixture_near(Evaluator& evaluator, Gaussian from,
+                                                    std::vector<Index>& hyper,
+                                                    const std::shared_ptr<const HessianPattern>& pattern,
+                                                    std::int64_t most, std::uint64_t seed) {
+  const std::int64_t before = evaluator.evaluations();
+  for (int k = 0; k < kMostCentres && evaluator.evaluations() - before < most; ++k) {
+    if (hyper.empty() || mixture_cost(*pattern, static_cast<Index>(hyper.size())) > most) return nullptr;
+    MixtureAttempt found = fit_mixture(evaluator, from, pattern, hyper, seed + 7);
+    if (found.mixture) return found.mixture;
+    if (found.elsewhere) {
+      from = std::move(*found.elsewhere);
+      add_missing(hyper, find_hyper_parameters(evaluator, from, seed + 6, kLeastHyperLoss, hyper));
+    } else if (!add_next(evaluator, from, seed, hyper)) {
+      return nullptr;
+    }
+  }
+  return nullptr;
+}
+
+bool same_set(std::vector<Index> a, std::vector<Index> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
 bool affordable(const HessianPattern& pattern, const std::vector<Index>& hyper) {
-  return mixture_cost(pattern, static_cast<Index>(hyper.size())) <= kMixtureGradients;
+  return mixture_cost(pattern, static_cast<Index>(hyper.size())) <= most_gradients(pattern.dimension());
 }
 
 /// Without the least of them, as far as that makes a mixture affordable.
 std::vector<Index> affordable_part(const HessianPattern& pattern, std::vector<Index> hyper) {
   while (!hyper.empty() && !affordable(pattern, hyper)) hyper.pop_back();
   return hyper;
+}
+
+/// The others cannot be followed if some of them are hyper-parameters, which a Gaussian without correlations,
+/// being too narrow, hardly shows. False where there are none.
+bool add_weaker(Evaluator& evaluator, const Gaussian& around, const HessianPattern& pattern,
+                double least_loss, std::uint64_t seed, std::vector<Index>& hyper) {
+  const std::size_t before = hyper.size();
+  add_missing(hyper, find_hyper_parameters(evaluator, around, seed + 6, least_loss, hyper));
+  hyper = affordable_part(pattern, std::move(hyper));
+  return hyper.size() > before;
 }
 
 /// A mixture in place of a fitted Gaussian.
@@ -73,9 +118,10 @@ class MixtureTrial {
     if (!worth_trying() || (!pattern && m > kMostDenseMixture)) return;
     const std::int64_t before = evaluator_.evaluations();
     if (!pattern) pattern = full_pattern(m);
+    std::vector<Index> hyper = find_hyper_parameters(evaluator_, fitted_, options_.seed + 6);
     const auto mixture = mixture_near(
-        evaluator_, fitted_, find_hyper_parameters(evaluator_, fitted_, options_.seed + 6), pattern,
-        std::max(kMixtureGradients, kMixtureGradientsOfFit * result_.gradient_evaluations), options_.seed);
+        evaluator_, fitted_, hyper, pattern,
+        std::max(most_gradients(m), kMixtureGradientsOfFit * result_.gradient_evaluations), options_.seed);
     if (!mixture) return;
     const std::int64_t gradients = evaluator_.evaluations() - before;
     if (const auto found = assess_mixture(evaluator_, *mixture, pattern->entries(), options_))
@@ -139,6 +185,58 @@ class MixtureTrial {
   const Gaussian fitted_;
 };
 
+/// Hyper-parameters, and a Gaussian at their mode, or before that is known one near the posterior.
+struct HyperMode {
+  Gaussian around;
+  std::vector<Index> hyper;
+  std::vector<Index> confirmed = {};  ///< those that a Gaussian at the mode of the first set shows
+};
+
+/// The mode of these, and of those that a Gaussian there shows.
+std::optional<HyperMode> find_hyper_mode(Evaluator& evaluator, HyperMode from,
+                                         const std::shared_ptr<const HessianPattern>& entries,
+                                         std::uint64_t seed) {
+  auto& [around, hyper, confirmed] = from;
+  auto at_mode = gaussian_at_hyper_mode(evaluator, around, entries, hyper, seed + 7);
+  for (const double loss : kWeakHyperLosses)
+    if (!at_mode && add_weaker(evaluator, around, *entries, loss, seed, hyper))
+      at_mode = gaussian_at_hyper_mode(evaluator, around, entries, hyper, seed + 7);
+  if (!at_mode) return std::nullopt;
+  around = std::move(*at_mode);
+  for (int k = 1; k < kMostHyperSets; ++k) {
+    const std::vector<Index> found =
+        find_hyper_parameters(evaluator, around, seed + 6, kLeastHyperLoss, hyper);
+    if (k == 1) confirmed = found;
+    // A mean-field Gaussian, which knows no correlations, may find more of them than there are.
+    std::vector<Index> next = k == 1 && !found.empty() ? std::vector<Index>() : hyper;
+    add_missing(next, found);
+    if (same_set(next, hyper) || !affordable(*entries, next)) break;
+    auto there = gaussian_at_hyper_mode(evaluator, around, entries, next, seed + 7);
+    if (!there) break;
+    around = std::move(*there);
+    hyper = std::move(next);
+  }
+  return from;
+}
+
+/// Where weights tell that a parameter is off which is none of the hyper-parameters, a mixture over these and
+/// this one is the better one, if it is so by its own weights.
+void add_doubtful(Evaluator& evaluator, const std::shared_ptr<const HessianPattern>& entries,
+                  const FitOptions& options, MixtureFound& found) {
+  for (int k = 0; k < kMostDoubtful && found.assessed && found.assessed->telling; ++k) {
+    std::vector<Index> hyper = found.hyper_parameters;
+    if (const auto doubtful = found.assessed->doubtful) add_missing(hyper, {*doubtful});
+    if (hyper.size() == found.hyper_parameters.size() || !affordable(*entries, hyper)) return;
+    const auto around = gaussian_at_hyper_mode(evaluator, found.around, entries, hyper, options.seed + 7);
+    if (!around) return;
+    const auto next = fit_mixture(evaluator, *around, entries, hyper, options.seed + 7).mixture;
+    if (!next) return;
+    auto assessed = assess_mixture(evaluator, *next, entries->entries(), options);
+    if (!assessed || assessed->assessment.elbo < found.assessed->assessment.elbo) return;
+    found = {*around, next, std::move(assessed), std::move(hyper)};
+  }
+}
+
 }  // namespace
 
 bool may_return_mixture(const Model& model, const FitOptions& options) {
@@ -153,29 +251,23 @@ std::optional<MixtureFound> find_mixture(Evaluator& evaluator, const MeanField& 
   const Index m = from.mean.size();
   Gaussian around = Gaussian::low_rank(from.mean, Matrix(m, 0), from.sd);
   std::vector<Index> hyper = find_hyper_parameters(evaluator, around, options.seed + 6);
+  // A Gaussian without correlations is too narrow to show all of them; one at their mode will tell.
+  const bool sure = !hyper.empty();
+  if (!sure) hyper = find_hyper_parameters(evaluator, around, options.seed + 6, kWeakHyperLosses[0]);
   if (hyper.empty()) return std::nullopt;
   if (!pattern) pattern = find_pattern(evaluator, from.mean, options.seed);
   if (!pattern && m > kMostDenseMixture) return std::nullopt;
   const auto entries = pattern ? pattern : full_pattern(m);
-  // A mean-field Gaussian, which knows no correlations, may find more of them than there are.
-  const std::size_t all = hyper.size();
   hyper = affordable_part(*entries, std::move(hyper));
   if (hyper.empty()) return std::nullopt;
-  bool too_many = hyper.size() < all;
-  for (int k = 0; k < kMostHyperSets; ++k) {
-    auto at_mode = gaussian_at_hyper_mode(evaluator, around, entries, hyper, options.seed + 7);
-    if (!at_mode) return std::nullopt;
-    around = std::move(*at_mode);
-    const std::vector<Index> found = find_hyper_parameters(evaluator, around, options.seed + 6);
-    std::vector<Index> next = too_many && !found.empty() ? std::vector<Index>() : hyper;
-    add_missing(next, found);
-    if (next == hyper || !affordable(*entries, next)) break;
-    hyper = std::move(next);
-    too_many = false;
-  }
-  MixtureFound out{around, nullptr, std::nullopt, hyper};
-  out.mixture = mixture_near(evaluator, around, hyper, entries, kMixtureGradients, options.seed);
-  if (out.mixture) out.assessed = assess_mixture(evaluator, *out.mixture, entries->entries(), options);
+  auto mode = find_hyper_mode(evaluator, {around, hyper}, entries, options.seed);
+  if (!mode || (!sure && mode->confirmed.empty())) return std::nullopt;
+  MixtureFound out{mode->around, nullptr, std::nullopt, mode->hyper};
+  out.mixture =
+      mixture_near(evaluator, out.around, out.hyper_parameters, entries, most_gradients(m), options.seed);
+  if (!out.mixture) return out;
+  out.assessed = assess_mixture(evaluator, *out.mixture, entries->entries(), options);
+  add_doubtful(evaluator, entries, options, out);
   return out;
 }
 

@@ -4,106 +4,231 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "assess/marginals.hpp"
+#include "assess/moment_changes.hpp"
 #include "assess/pareto.hpp"
 #include "assess/reweighted.hpp"
+#include "fit/runs.hpp"
 
 namespace magva {
 
 namespace {
 
-/// Draws by which it is judged: as many as the Gaussian is, fewer where their log densities under all
-/// components would take more numbers.
+/// Draws by which it is assessed: so many at first, and twice as many while they leave something open, up to
+/// as many as for a Gaussian, or fewer where their log densities under all components would take more
+/// numbers.
 constexpr Index kFewestMixtureDraws = 500;
-constexpr double kMostMixtureNumbers = 3e9;
+constexpr double kMostMixtureNumbers = 1.2e10;
+/// So many times as many where what they show would mislead, and may be noise.
+constexpr Index kMoreDraws = 4;
+/// They leave nothing open where k-hat, known to .1 or so by the first of them, is below this, and where the
+/// standard error of the ELBO is below this share of what is promised of it.
+constexpr double kClearKhat = .5;
+constexpr double kElboShare = .25;
 /// Log weights with a larger sd than this, for every square root of a parameter, are those of a posterior
-/// that is not near a Gaussian given the hyper-parameters.
+/// that is not near a Gaussian given the hyper-parameters, unless this share of the draws is effective.
 constexpr double kFarSpread = .3;
+constexpr double kNearShare = .2;
 /// Share of draws at which the log density may not be finite.
 constexpr double kRejectedShare = .01;
 /// Weights tell where so many draws are effective.
 constexpr double kTellingDraws = 400;
+/// k-hat counts where less than this share of the draws is effective: else it is that of a tail that hardly
+/// matters.
+constexpr double kNearlyAll = .5;
 /// A mean or sd that is off by more than kDoubt is in doubt; beyond this, of no use.
 constexpr double kUselessMixture = .69;
 
 /// Draws of a mixture, and what the posterior makes of them.
-struct WeightedDraws {
-  Matrix theta;
-  Vector log_weights;
-  double elbo, se;
-  SmoothedWeights smoothed;
+class WeightedDraws {
+ public:
+  WeightedDraws(Evaluator& evaluator, const GaussianMixture& mixture, const FitOptions& options)
+      : evaluator_(evaluator), mixture_(mixture), options_(options) {}
 
-  bool telling() const { return smoothed.khat <= kDoubtfulKhat && smoothed.effective >= kTellingDraws; }
+  /// False where the posterior is not near the mixture.
+  bool add_until(Index count) {
+    const Matrix theta =
+        mixture_.draws(count - drawn_, options_.seed + 8, static_cast<std::uint32_t>(drawn_));
+    drawn_ = count;
+    keep_finite(theta, evaluator_.evaluate_values(theta) - mixture_.log_density(theta));
+    const auto kept = static_cast<double>(log_weights_.size());
+    if (kept < (1 - kRejectedShare) * static_cast<double>(count)) return false;
+    elbo_ = log_weights_.mean();
+    spread_ = std::sqrt((log_weights_.array() - elbo_).square().sum() / (kept - 1));
+    smoothed_ = smooth_weights(log_weights_);
+    return !far(theta.rows());
+  }
+
+  double elbo() const { return elbo_; }
+  double elbo_se() const { return spread_ / std::sqrt(static_cast<double>(log_weights_.size())); }
+  double khat() const { return smoothed_.khat; }
+  bool telling() const {
+    const bool nearly_all = smoothed_.effective > kNearlyAll * static_cast<double>(log_weights_.size());
+    return (khat() <= kDoubtfulKhat || nearly_all) && smoothed_.effective >= kTellingDraws;
+  }
+
+  /// What the weights make of the quantities that will be read.
+  MomentChanges changes() const { return moment_changes(values_, weights()); }
+  /// Of the parameters themselves. Nothing where draws were left out.
+  std::optional<MomentChanges> parameter_changes() const {
+    if (log_weights_.size() < drawn_) return std::nullopt;
+    return moment_changes(mixture_.draws(drawn_, options_.seed + 8), weights());
+  }
+
+ private:
+  /// A few draws far out are no reason where many have weight.
+  bool far(Index dimension) const {
+    const auto kept = static_cast<double>(log_weights_.size());
+    return spread_ > kFarSpread * std::sqrt(static_cast<double>(dimension)) &&
+           smoothed_.effective < kNearShare * kept;
+  }
+
+  /// Of draws that are new, those that can be evaluated.
+  void keep_finite(const Matrix& theta, const Vector& log_weights) {
+    std::vector<Index> finite;
+    for (Index s = 0; s < log_weights.size(); ++s)
+      if (std::isfinite(log_weights(s))) finite.push_back(s);
+    const auto kept = static_cast<Index>(finite.size());
+    const Matrix there = theta(Eigen::all, finite);
+    const Matrix values = options_.quantities ? options_.quantities->at(there) : there;
+    log_weights_.conservativeResize(log_weights_.size() + kept);
+    log_weights_.tail(kept) = log_weights(finite);
+    values_.conservativeResize(values.rows(), values_.cols() + kept);
+    values_.rightCols(kept) = values;
+  }
 
   /// Weights that sum to 1. In many dimensions, where small differences add up, a few draws have all of the
   /// weights' exponentials; to second order, 1 + l + l^2 / 2, they still say how means and sds change.
   Vector weights() const {
-    if (telling()) return smoothed.log_weights.array().exp();
-    const auto l = log_weights.array() - elbo;
+    if (telling()) return smoothed_.log_weights.array().exp();
+    const auto l = log_weights_.array() - elbo_;
     const Vector second_order = 1 + l + .5 * l.square();
     return second_order / second_order.sum();
   }
+
+  Evaluator& evaluator_;
+  const GaussianMixture& mixture_;
+  const FitOptions& options_;
+  Index drawn_ = 0;
+  Matrix values_;  // of the quantities
+  Vector log_weights_;
+  double elbo_ = 0, spread_ = 0;
+  SmoothedWeights smoothed_;
 };
 
-std::optional<WeightedDraws> weighted_draws(Evaluator& evaluator, const GaussianMixture& mixture,
-                                            Index entries, const FitOptions& options) {
-  const double numbers = static_cast<double>(entries) * static_cast<double>(mixture.components().size());
-  const Index count = std::clamp(static_cast<Index>(kMostMixtureNumbers / numbers), kFewestMixtureDraws,
-                                 std::max(kFewestMixtureDraws, options.diagnostic_draws));
-  Matrix theta = mixture.draws(count, options.seed + 8);
-  Vector log_weights = evaluator.evaluate_values(theta) - mixture.log_density(theta);
-  std::vector<Index> finite;
-  for (Index s = 0; s < count; ++s)
-    if (std::isfinite(log_weights(s))) finite.push_back(s);
-  const auto kept = static_cast<double>(finite.size());
-  if (kept < (1 - kRejectedShare) * static_cast<double>(count)) return std::nullopt;
-  theta = Matrix(theta(Eigen::all, finite));
-  log_weights = Vector(log_weights(finite));
-  const double elbo = log_weights.mean();
-  const double spread = std::sqrt((log_weights.array() - elbo).square().sum() / (kept - 1));
-  if (spread > kFarSpread * std::sqrt(static_cast<double>(theta.rows()))) return std::nullopt;
-  SmoothedWeights smoothed = smooth_weights(log_weights);
-  return WeightedDraws{std::move(theta), std::move(log_weights), elbo, spread / std::sqrt(kept),
-                       std::move(smoothed)};
+/// The quantity that changes most, less so many standard errors; with a negative number of them, that may
+/// change most for all that is known.
+struct LargestChange {
+  Index quantity = -1;
+  double size = -std::numeric_limits<double>::infinity();
+};
+
+Reweighted change_of(const MomentChanges& changes, Index i) {
+  return {"",
+          changes.mean(i),
+          changes.sd(i),
+          changes.weighted_mean(i),
+          changes.weighted_sd(i),
+          changes.mean_se(i),
+          changes.log_sd_se(i)};
 }
 
-/// By what the weights make of the quantities that will be read.
-Assessment assessment_of(const WeightedDraws& draws, const Model& model, const FitOptions& options) {
+LargestChange largest_change(const MomentChanges& changes, double standard_errors) {
+  LargestChange out;
+  for (Index i = 0; i < changes.mean.size(); ++i)
+    if (const double size = change_of(changes, i).difference(standard_errors); size > out.size)
+      out = {i, size};
+  return out;
+}
+
+/// The quantity that changes most, of those whose change is more than so many standard errors.
+LargestChange largest_of_real(const MomentChanges& changes, double standard_errors) {
+  LargestChange out;
+  for (Index i = 0; i < changes.mean.size(); ++i) {
+    const Reweighted one = change_of(changes, i);
+    if (one.difference(standard_errors) > 0 && one.difference() > out.size) out = {i, one.difference()};
+  }
+  return out;
+}
+
+std::string name_of(Index quantity, const Model& model, const FitOptions& options) {
+  return options.quantities ? options.quantities->names[static_cast<std::size_t>(quantity)]
+                            : model.parameter_name(quantity);
+}
+
+/// Among many quantities the largest error is the largest of as many normals.
+double errors_among(Index quantities) {
+  return std::max(2., std::sqrt(2 * std::log(static_cast<double>(quantities))));
+}
+
+Assessment assessment_of(const WeightedDraws& draws, const MomentChanges& changes, const Model& model,
+                         const FitOptions& options) {
   Assessment out;
-  out.elbo = draws.elbo;
-  out.elbo_se = draws.se;
-  out.khat = draws.smoothed.khat;
-  std::vector<std::string> names;
-  if (options.quantities)
-    names = options.quantities->names;
-  else
-    for (Index i = 0; i < model.dimension(); ++i) names.push_back(model.parameter_name(i));
-  // Among many the largest of as many normals.
-  const double errors = std::max(2., std::sqrt(2 * std::log(static_cast<double>(names.size()))));
-  const auto moved = most_reweighted(
-      names, options.quantities ? options.quantities->at(draws.theta) : draws.theta, draws.weights(), errors);
-  if (!moved || !(moved->difference(errors) > kDoubt / 2)) return out;
-  out.doubts.push_back(
-      {moved->name, (moved->weighted_mean - moved->mean) / moved->sd, moved->weighted_sd / moved->sd});
+  out.elbo = draws.elbo();
+  out.elbo_se = draws.elbo_se();
+  out.khat = draws.khat();
+  const double errors = errors_among(changes.mean.size());
+  auto [i, size] = largest_change(changes, errors);
+  if (!(size > kDoubt / 2)) {
+    // Known less well, but more than noise, and of a size that misleads.
+    const LargestChange seen = largest_of_real(changes, errors);
+    if (!(seen.size > kDoubt)) return out;
+    i = seen.quantity;
+  }
+  const std::string name = name_of(i, model, options);
+  out.doubts.push_back({name, (changes.weighted_mean(i) - changes.mean(i)) / changes.sd(i),
+                        changes.weighted_sd(i) / changes.sd(i)});
   out.warn(WarningKind::kReweighted,
            fmt::format("importance weights change {} from {:.3g} (sd {:.3g}) to {:.3g} (sd {:.3g}): the "
                        "mixture of Gaussians misses a part of the posterior; {}",
-                       moved->name, moved->mean, moved->sd, moved->weighted_mean, moved->weighted_sd,
+                       name, changes.mean(i), changes.sd(i), changes.weighted_mean(i), changes.weighted_sd(i),
                        draws.telling() ? "importance weights can correct this (--correct), or sample this "
                                          "model by MCMC"
                                        : "sample this model by MCMC"));
-  out.trusted = moved->difference(errors) <= kUselessMixture;
+  out.trusted = size <= kUselessMixture;
   return out;
+}
+
+/// The parameter behind a doubt.
+std::optional<Index> most_changed(const WeightedDraws& draws) {
+  const auto changes = draws.parameter_changes();
+  if (!changes) return std::nullopt;
+  return largest_change(*changes, errors_among(changes->mean.size())).quantity;
+}
+
+/// More draws would not change the verdict.
+bool nothing_open(const WeightedDraws& draws, const MomentChanges& changes, Index dimension) {
+  return draws.telling() && draws.khat() < kClearKhat &&
+         draws.elbo_se() < kElboShare * promised_nats(dimension) &&
+         largest_change(changes, -errors_among(changes.mean.size())).size < kDoubt / 2;
+}
+
+/// A change that would mislead, if it is one.
+bool undecided(const WeightedDraws& draws, const MomentChanges& changes) {
+  return draws.telling() && largest_change(changes, 0).size > kDoubt &&
+         largest_change(changes, errors_among(changes.mean.size())).size < kDoubt / 2;
 }
 
 }  // namespace
 
 std::optional<AssessedMixture> assess_mixture(Evaluator& evaluator, const GaussianMixture& mixture,
                                               Index entries, const FitOptions& options) {
-  const auto draws = weighted_draws(evaluator, mixture, entries, options);
-  if (!draws) return std::nullopt;
-  return AssessedMixture{assessment_of(*draws, evaluator.model(), options), draws->telling()};
+  const double numbers = static_cast<double>(entries) * static_cast<double>(mixture.components().size());
+  const Index most = std::clamp(static_cast<Index>(kMostMixtureNumbers / numbers), kFewestMixtureDraws,
+                                std::max(kFewestMixtureDraws, options.diagnostic_draws));
+  WeightedDraws draws(evaluator, mixture, options);
+  for (Index count = kFewestMixtureDraws;; count = count < most ? std::min(2 * count, most) : 2 * count) {
+    if (!draws.add_until(count)) return std::nullopt;
+    const MomentChanges changes = draws.changes();
+    const bool open = count < most ? !nothing_open(draws, changes, mixture.dimension())
+                                   : count < kMoreDraws * most && undecided(draws, changes);
+    if (open) continue;
+    Assessment found = assessment_of(draws, changes, evaluator.model(), options);
+    const auto doubtful = found.doubts.empty() ? std::nullopt : most_changed(draws);
+    return AssessedMixture{std::move(found), draws.telling(), doubtful};
+  }
 }
 
 }  // namespace magva

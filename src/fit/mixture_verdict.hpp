@@ -11,6 +11,8 @@ namespace magva {
 struct AssessedMixture {
   Assessment assessment;
   bool telling;  ///< the weights themselves say so, not only to second order
+  /// The parameter that weights change most, if they leave a mean or an sd in doubt.
+  std::optional<Index> doubtful;
 
   bool without_doubt() const { return assessment.trusted && assessment.warnings.empty(); }
 };

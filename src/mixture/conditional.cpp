@@ -1,5 +1,6 @@
 #include "mixture/conditional.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -17,15 +18,19 @@ constexpr Index kCurvaturePairs = 4;
 /// A mode is found where a Newton step would gain less, in nats; a mean, where it is that of the draws.
 constexpr double kConditionalModeGain = 1e-2;
 constexpr double kConditionalMeanGain = 1e-2;
+/// What a step may still promise where its length ends, in nats, and the variance of log weights, for each
+/// parameter: that of an sd of .3 for every square root of one.
+constexpr double kMostGainLeft = 1;
+constexpr double kFarVariance = .09;
 constexpr int kMostConditionalSteps = 30;
 constexpr int kMostConditionalMeans = 3;
-/// Lengths of a step that are tried at once, each half of the one before; a step that gains less than this
-/// share of what it promised asks for another precision.
-constexpr int kTriedLengths = 6;
+/// Lengths of a step that led down, each half of the one before, that are tried at once; a step that gains
+/// less than this share of what it promised asks for another precision.
+constexpr int kTriedLengths = 5;
 constexpr double kKeptPromise = .3;
 /// The same at values between those at which it was found, by at most so many steps.
 constexpr double kHeightGain = .05;
-constexpr int kMostHeightSteps = 10;
+constexpr int kMostHeightSteps = 20;
 /// Added to a curvature that is not positive definite, as shares of its diagonal.
 constexpr double kConditionalDampings[] = {0, .01, .1, 1, 10, 100};
 
@@ -98,31 +103,51 @@ std::shared_ptr<const FactoredPrecision> ConditionalFit::damped_precision_of(Vec
   return nullptr;
 }
 
-bool ConditionalFit::climb(Vector& theta, std::shared_ptr<const FactoredPrecision>& precision) {
+bool ConditionalFit::climb(Vector& theta, std::shared_ptr<const FactoredPrecision>& precision,
+                           const Vector& tilt) {
   Vector gradient(theta.size());
+  const auto tilted = [&](const Vector& at, Vector& gradient_there) {
+    const double value = evaluator_.evaluate(at, gradient_there) + tilt.dot(at);
+    gradient_there += tilt;
+    clear_hyper(gradient_there);
+    return value;
+  };
+  double value = tilted(theta, gradient);
   for (int k = 0; k < kMostConditionalSteps; ++k) {
-    const double value = evaluator_.evaluate(theta, gradient);
     if (!std::isfinite(value)) return false;
-    clear_hyper(gradient);
     const Vector step = precision->solve(gradient);
     const double promise = .5 * gradient.dot(step);
     if (promise < kConditionalModeGain) {
       theta += step;
       return true;
     }
-    Matrix tried = theta.replicate(1, kTriedLengths);
-    for (int j = 0; j < kTriedLengths; ++j) tried.col(j) += std::ldexp(1., -j) * step;
-    const Vector values = evaluator_.evaluate_values(tried);
-    Index best = 0;
-    const double gain = values.maxCoeff(&best) - value;
-    if (gain > 0) theta = tried.col(best);
-    if (gain > kKeptPromise * promise) continue;
-    const auto curvature = curvature_at(theta);
-    auto renewed = curvature ? damped_precision_of(*curvature) : nullptr;
-    if (!renewed) return false;
-    precision = std::move(renewed);
+    Vector next = theta + step;
+    Vector next_gradient(theta.size());
+    double next_value = tilted(next, next_gradient);
+    if (!(next_value - value > kKeptPromise * promise)) {
+      if (!(next_value > value)) {
+        next = shorter_step(theta, step, value, tilt);
+        next_value = tilted(next, next_gradient);
+      }
+      const auto curvature = curvature_at(next);
+      auto renewed = curvature ? damped_precision_of(*curvature) : nullptr;
+      if (!renewed) return false;
+      precision = std::move(renewed);
+    }
+    theta = std::move(next);
+    gradient = std::move(next_gradient);
+    value = next_value;
   }
   return false;
+}
+
+Vector ConditionalFit::shorter_step(const Vector& theta, const Vector& step, double value,
+                                    const Vector& tilt) {
+  Matrix tried = theta.replicate(1, kTriedLengths);
+  for (int j = 0; j < kTriedLengths; ++j) tried.col(j) += std::ldexp(1., -j - 1) * step;
+  const Vector values = evaluator_.evaluate_values(tried) + tried.transpose() * tilt;
+  Index best = 0;
+  return values.maxCoeff(&best) > value ? Vector(tried.col(best)) : theta;
 }
 
 std::optional<ConditionalFit::Sample> ConditionalFit::sample(const Vector& theta,
@@ -161,22 +186,35 @@ bool ConditionalFit::learn_excess(const ConditionalGaussian& around) {
   const Matrix there = pattern_->curvature(evaluator_, draws, gradient, length_, sign);
   if (!there.allFinite()) return false;
   excess_ = there.rowwise().mean() - around.curvature;
+  excess_at_ = pattern_->diagonal(around.curvature);
   return true;
 }
 
+// It is that of terms whose curvature the hyper-parameters scale, and is scaled as the others' diagonal is.
+void ConditionalFit::add_excess(Vector& curvature) const {
+  const Vector diagonal = pattern_->diagonal(curvature);
+  Vector scale = Vector::Ones(diagonal.size());
+  for (Index i = 0; i < scale.size(); ++i)
+    if (!is_hyper(i) && diagonal(i) > 0 && excess_at_(i) > 0)
+      scale(i) = std::sqrt(diagonal(i) / excess_at_(i));
+  const PatternEntries& places = pattern_->places();
+  for (Index k = 0; k < curvature.size(); ++k)
+    curvature(k) += excess_(k) * scale(places.rows[static_cast<std::size_t>(k)]) *
+                    scale(places.columns[static_cast<std::size_t>(k)]);
+}
+
 // Mean and precision depend on each other; the precision takes more gradients, and changes less: it is that
-// at the first mean.
-std::optional<ConditionalGaussian> ConditionalFit::settle(
-    Vector theta, std::shared_ptr<const FactoredPrecision> precision) {
-  if (!climb(theta, precision)) return std::nullopt;
-  auto around = sample(theta, *precision);
-  if (!around) return std::nullopt;
-  theta += precision->solve(around->gradient);
+// at the tilted density's mode, which is near the mean.
+std::optional<ConditionalGaussian> ConditionalFit::settle(Vector theta,
+                                                          std::shared_ptr<const FactoredPrecision> precision,
+                                                          const Vector& tilt) {
+  if (!climb(theta, precision, tilt)) return std::nullopt;
   auto curvature = curvature_at(theta);
   if (!curvature) return std::nullopt;
-  if (excess_.size() > 0) *curvature += excess_;
+  if (excess_.size() > 0) add_excess(*curvature);
   precision = precision_of(*curvature);
   if (!precision) return std::nullopt;
+  std::optional<Sample> around;
   Vector step;
   double gain = 0;
   for (int k = 0; k < kMostConditionalMeans; ++k) {
@@ -187,15 +225,21 @@ std::optional<ConditionalGaussian> ConditionalFit::settle(
     if (gain < kConditionalMeanGain) break;
     if (k + 1 < kMostConditionalMeans) theta += step;
   }
+  // Else no Gaussian is near: what draws that are far out add up to says nothing.
+  const bool near = around->variance < kFarVariance * static_cast<double>(theta.size());
+  if (!near || !(gain < kMostGainLeft)) return std::nullopt;
   ConditionalGaussian out{theta + step,
                           std::move(*curvature),
                           std::move(precision),
                           around->elbo + gain,
                           around->variance,
                           0,
+                          {},
                           {}};
   out.hyper_gradient = around->hyper_gradient - cross(out.curvature).transpose() * step;
-  out.height = heights(out.theta, {&out})(0);
+  const Heights at_mean = gradients_of_others(out.theta);
+  out.tilt = -at_mean.gradient.col(0);
+  out.height = heights(out.theta, at_mean, {&out})(0);
   if (!std::isfinite(out.height)) return std::nullopt;
   return out;
 }
@@ -206,9 +250,10 @@ std::optional<ConditionalGaussian> ConditionalFit::first(Vector theta) {
   if (!curvature) return std::nullopt;
   auto precision = damped_precision_of(*curvature);
   if (!precision) return std::nullopt;
-  auto found = settle(std::move(theta), std::move(precision));
+  const Vector no_tilt = Vector::Zero(theta.size());
+  const auto found = settle(std::move(theta), std::move(precision), no_tilt);
   if (!found || !learn_excess(*found)) return std::nullopt;
-  return settle(found->theta, found->precision);
+  return settle(found->theta, found->precision, found->tilt);
 }
 
 std::optional<ConditionalGaussian> ConditionalFit::at(const Vector& values, const ConditionalGaussian& near) {
@@ -216,7 +261,7 @@ std::optional<ConditionalGaussian> ConditionalFit::at(const Vector& values, cons
   const Vector before = theta(hyper_);
   theta += slopes(near) * (values - before);
   theta(hyper_) = values;
-  return settle(std::move(theta), near.precision);
+  return settle(std::move(theta), near.precision, near.tilt);
 }
 
 Matrix ConditionalFit::cross(const Vector& curvature) const {
@@ -239,22 +284,33 @@ Matrix ConditionalFit::slopes(const ConditionalGaussian& given) const {
   return -given.precision->solve(cross(given.curvature));
 }
 
-Vector ConditionalFit::heights(Matrix theta, const std::vector<const ConditionalGaussian*>& near) {
-  climb_together(theta, near);
-  Heights at_means = gradients_of_others(theta);
-  for (Index s = 0; s < theta.cols(); ++s) {
-    const Vector g = at_means.gradient.col(s);
-    at_means.value(s) += .5 * g.dot(near[static_cast<std::size_t>(s)]->precision->solve(g).col(0));
+Vector ConditionalFit::heights(const Matrix& theta, const std::vector<const ConditionalGaussian*>& near) {
+  return heights(theta, gradients_of_others(theta), near);
+}
+
+Vector ConditionalFit::heights(Matrix theta, Heights here,
+                               const std::vector<const ConditionalGaussian*>& near) {
+  const std::vector<Index> moved = climb_together(theta, here.gradient, near);
+  if (!moved.empty()) {
+    const Heights there = gradients_of_others(theta(Eigen::all, moved));
+    here.value(moved) = there.value;
+    here.gradient(Eigen::all, moved) = there.gradient;
   }
-  return at_means.value;
+  for (Index s = 0; s < theta.cols(); ++s) {
+    const Vector g = here.gradient.col(s);
+    const double promise = .5 * g.dot(near[static_cast<std::size_t>(s)]->precision->solve(g).col(0));
+    // More than that was not followed to its end: what a neighbour's precision makes of it is no guide.
+    here.value(s) += std::min(promise, kHeightGain);
+  }
+  return here.value;
 }
 
 // Conjugate gradients with the neighbours' precisions: these may be a factor off along some directions.
-void ConditionalFit::climb_together(Matrix& theta, const std::vector<const ConditionalGaussian*>& near) {
+std::vector<Index> ConditionalFit::climb_together(Matrix& theta, Matrix gradient,
+                                                  const std::vector<const ConditionalGaussian*>& near) {
   const auto solve = [&](Index s, const Vector& g) -> Vector {
     return near[static_cast<std::size_t>(s)]->precision->solve(g);
   };
-  Matrix gradient = gradients_of_others(theta).gradient;
   Matrix direction(theta.rows(), theta.cols());
   Vector square(theta.cols());
   std::vector<Index> open;
@@ -263,6 +319,7 @@ void ConditionalFit::climb_together(Matrix& theta, const std::vector<const Condi
     square(s) = gradient.col(s).dot(direction.col(s));
     if (.5 * square(s) > kHeightGain) open.push_back(s);
   }
+  std::vector<Index> moved = open;
   for (int k = 0; k < kMostHeightSteps && !open.empty(); ++k) {
     const Matrix change =
         gradients_of_others(theta(Eigen::all, open) + direction(Eigen::all, open)).gradient -
@@ -283,6 +340,7 @@ void ConditionalFit::climb_together(Matrix& theta, const std::vector<const Condi
     }
     open = std::move(next);
   }
+  return moved;
 }
 
 ConditionalFit::Heights ConditionalFit::gradients_of_others(const Matrix& theta) {

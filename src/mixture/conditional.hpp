@@ -26,6 +26,8 @@ struct ConditionalGaussian {
   /// By a quadratic through theta, of the log density's largest value: what `elbo` adds to it varies little.
   double height;
   Vector hyper_gradient;  ///< of the conditional ELBO, by the hyper-parameters
+  /// Of a linear term that would move the others' mode to their mean: it varies little, too.
+  Vector tilt;
 };
 
 /// Lengths of differences of gradients, from a Gaussian near the posterior.
@@ -50,7 +52,7 @@ class ConditionalFit {
   /// H_vu alone.
   Matrix cross(const Vector& curvature) const;
   /// The largest log densities given hyper-parameters, from points near these.
-  Vector heights(Matrix theta, const std::vector<const ConditionalGaussian*>& near);
+  Vector heights(const Matrix& theta, const std::vector<const ConditionalGaussian*>& near);
   /// V, of the pattern, without the rows of the hyper-parameters.
   Matrix sums() const;
   bool is_hyper(Index i) const { return is_hyper_[static_cast<std::size_t>(i)]; }
@@ -59,6 +61,7 @@ class ConditionalFit {
   std::optional<Vector> curvature_at(const Vector& theta);
   /// The expected curvature at draws around the mean, less that at the mean, given the hyper-parameters.
   bool learn_excess(const ConditionalGaussian& around);
+  void add_excess(Vector& curvature) const;
   Vector of_others(Vector curvature) const;
   /// Null where it is not positive definite; with as much added to its diagonal as makes it so.
   std::shared_ptr<const FactoredPrecision> precision_of(const Vector& curvature) const;
@@ -71,10 +74,17 @@ class ConditionalFit {
     Matrix gradient;
   };
   Heights gradients_of_others(const Matrix& theta);
-  /// To the modes of the others, each with the precision of a neighbour.
-  void climb_together(Matrix& theta, const std::vector<const ConditionalGaussian*>& near);
-  /// Moves theta to the conditional mode, by steps with a precision that is renewed if they do not do.
-  bool climb(Vector& theta, std::shared_ptr<const FactoredPrecision>& precision);
+  /// From points at which these are known.
+  Vector heights(Matrix theta, Heights here, const std::vector<const ConditionalGaussian*>& near);
+  /// To the modes of the others, each with the precision of a neighbour, from points with these gradients.
+  /// Those that were further away than a step tells.
+  std::vector<Index> climb_together(Matrix& theta, Matrix gradient,
+                                    const std::vector<const ConditionalGaussian*>& near);
+  /// Moves theta to the mode of the others' tilted density, by steps with a precision that is renewed if they
+  /// do not do.
+  bool climb(Vector& theta, std::shared_ptr<const FactoredPrecision>& precision, const Vector& tilt);
+  /// The best of shorter steps; theta itself where none is higher.
+  Vector shorter_step(const Vector& theta, const Vector& step, double value, const Vector& tilt);
   /// The expected gradient at antithetic draws, and the conditional ELBO.
   struct Sample {
     Vector gradient;  // without the hyper-parameters'
@@ -82,15 +92,17 @@ class ConditionalFit {
     double elbo, variance;
   };
   std::optional<Sample> sample(const Vector& theta, const FactoredPrecision& precision);
-  std::optional<ConditionalGaussian> settle(Vector theta, std::shared_ptr<const FactoredPrecision> precision);
+  std::optional<ConditionalGaussian> settle(Vector theta, std::shared_ptr<const FactoredPrecision> precision,
+                                            const Vector& tilt);
 
   Evaluator& evaluator_;
   std::shared_ptr<const HessianPattern> pattern_;
   std::vector<Index> hyper_;
   std::vector<bool> is_hyper_;
   Vector length_;
-  Matrix noise_;   // of the draws, the same for all values of the hyper-parameters
-  Vector excess_;  // empty before it is known
+  Matrix noise_;      // of the draws, the same for all values of the hyper-parameters
+  Vector excess_;     // empty before it is known
+  Vector excess_at_;  // the diagonal of the curvature there
 };
 
 }  // namespace magva

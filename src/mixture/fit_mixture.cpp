@@ -1,10 +1,14 @@
 #include "mixture/fit_mixture.hpp"
 
+#include <Eigen/Eigenvalues>
+#include <Eigen/LU>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "mixture/hyper_cells.hpp"
 #include "mixture/hyper_design.hpp"
 #include "mixture/hyper_proposal.hpp"
 #include "mixture/joint_precision.hpp"
@@ -28,6 +32,17 @@ constexpr double kHeavyShare = .01;
 constexpr double kFarFromNode = .5;
 constexpr std::size_t kMostNodesAtOnce = 6;
 constexpr int kMostRefinements = 4;
+/// A mixture is near enough to be corrected by weights where so large a share of its draws is effective. Else
+/// cells, so many at once, are split, so often at most, while that multiplies the share by enough. Below a
+/// larger share it is adapted by these weights, which takes no gradients, so often at most.
+constexpr double kCloseMixture = .45;
+constexpr double kAdaptedMixture = .7;
+constexpr Index kWeighedDraws = 1000;
+constexpr std::uint64_t kWeighedSeed = 1;
+constexpr int kMostAdaptations = 3;
+constexpr double kClearGain = 1.1;
+constexpr int kMostSplittings = 8;
+constexpr std::size_t kMostSplitAtOnce = 8;
 /// Components with less weight are left out.
 constexpr double kLeastComponent = 1e-5;
 
@@ -42,6 +57,12 @@ void append(Columns& to, const Columns& more) {
   }
 }
 
+/// No weight above the square root of their number times the mean (Ionides 2008).
+Vector truncated(const Vector& share) {
+  const Vector out = share.cwiseMin(1 / std::sqrt(static_cast<double>(share.size())));
+  return out / out.sum();
+}
+
 /// Draws of the hyper-parameters, in units of the axes, with their shares of the posterior.
 struct HyperSample {
   Matrix y;
@@ -51,11 +72,22 @@ struct HyperSample {
 
 class MixtureOfNodes {
  public:
-  MixtureOfNodes(ConditionalFit& fit, HyperDesign& design) : fit_(fit), design_(design), joint_(fit) {}
+  MixtureOfNodes(Evaluator& evaluator, ConditionalFit& fit, HyperDesign& design)
+      : evaluator_(evaluator), fit_(fit), design_(design), joint_(fit) {}
 
+  /// With more and more nodes while that brings it nearer to the posterior, as far as it must be.
   std::shared_ptr<const GaussianMixture> make() {
-    const auto sample = draw();
-    return sample ? assemble(*sample) : nullptr;
+    auto sample = draw();
+    if (!sample) return nullptr;
+    Weighed best = adapted(*sample);
+    for (int k = 0; k < kMostSplittings && best.mixture && best.effective < kCloseMixture; ++k) {
+      split_cells(*sample);
+      Weighed next = adapted(*sample);
+      const bool worth_more = next.effective > kClearGain * best.effective;
+      if (next.effective > best.effective) best = std::move(next);
+      if (!worth_more) break;
+    }
+    return best.mixture;
   }
 
   /// Around one node, the hyper-parameters as wide as the way to the nearest other one.
@@ -178,55 +210,146 @@ class MixtureOfNodes {
     }
     if (effective_draws(share) < kFewestHyperDraws) return std::nullopt;
     HyperSample out{std::move(draws.y), std::move(share), {}};
-    for (const auto place : out.y.colwise()) out.nearest.push_back(design_.nearest(place));
+    find_nearest(out);
     return out;
   }
 
-  /// Draws that are nearest to one node.
-  struct Cell {
-    double weight = 0;
-    double squares = 0;
-    Vector mean;
-    Matrix covariance;
+  void find_nearest(HyperSample& sample) const {
+    sample.nearest.clear();
+    for (const auto place : sample.y.colwise()) sample.nearest.push_back(design_.nearest(place));
+  }
 
-    double effective() const { return weight * weight / squares; }
+  /// A mixture, and what importance weights say of its own draws: the share of them that is effective, and
+  /// where the hyper-parameters are, with the share of all weight that each cell has of each draw.
+  struct Weighed {
+    std::shared_ptr<const GaussianMixture> mixture;
+    double effective = 0;
+    double elbo = 0, elbo_se = 0;
+    Matrix places, mass;
+
+    /// By more than the noise of both.
+    bool clearly_nearer_than(const Weighed& other) const {
+      return effective > kClearGain * other.effective ||
+             (effective > other.effective && elbo > other.elbo + 2 * std::hypot(elbo_se, other.elbo_se));
+    }
   };
 
-  std::vector<Cell> cells(const HyperSample& sample) const {
-    const Index d = design_.axes();
-    std::vector<Cell> out(design_.nodes().size(), Cell{0, 0, Vector::Zero(d), Matrix::Zero(d, d)});
-    for (Index s = 0; s < sample.y.cols(); ++s) {
-      Cell& cell = out[sample.nearest[static_cast<std::size_t>(s)]];
-      cell.weight += sample.share(s);
-      cell.squares += sample.share(s) * sample.share(s);
-      cell.mean += sample.share(s) * sample.y.col(s);
-      cell.covariance += sample.share(s) * sample.y.col(s) * sample.y.col(s).transpose();
-    }
-    for (Cell& cell : out)
-      if (cell.weight > 0) {
-        cell.mean /= cell.weight;
-        cell.covariance = cell.covariance / cell.weight - cell.mean * cell.mean.transpose();
-      }
+  Weighed weighed(const std::vector<HyperCell>& cells, std::uint64_t seed) {
+    Weighed out;
+    out.mixture = assemble(cells);
+    if (!out.mixture) return out;
+    const Matrix theta = out.mixture->draws(kWeighedDraws, seed);
+    const Matrix parts = out.mixture->log_parts(theta);
+    const Vector proposed = GaussianMixture::log_sum(parts);
+    const Vector log_weights = evaluator_.evaluate_values(theta) - proposed;
+    if (!std::isfinite(log_weights.maxCoeff())) return out;
+    out.elbo = log_weights.mean();
+    out.elbo_se =
+        std::sqrt((log_weights.array() - out.elbo).square().mean() / static_cast<double>(kWeighedDraws));
+    const Vector share = truncated(shares(log_weights));
+    out.effective = effective_draws(share) / static_cast<double>(kWeighedDraws);
+    const Matrix u = theta(fit_.hyper_parameters(), Eigen::all).colwise() - design_.centre();
+    out.places = design_.basis().partialPivLu().solve(u);
+    out.mass = Matrix::Zero(static_cast<Index>(cells.size()), u.cols());
+    Index component = 0;
+    for (std::size_t j = 0; j < cells.size(); ++j)
+      if (cells[j].weight > kLeastComponent)
+        out.mass.row(static_cast<Index>(j)) =
+            ((parts.col(component++) - proposed).array().exp() * share.array()).transpose();
     return out;
   }
 
-  std::shared_ptr<const GaussianMixture> assemble(const HyperSample& sample) const {
-    const Index d = design_.axes();
-    const std::vector<Cell> all = cells(sample);
-    Matrix pooled = 1e-6 * Matrix::Identity(d, d);
-    for (const Cell& cell : all) pooled += cell.weight * cell.covariance;
+  /// From the cells of the sample, and by what weights of the mixtures' own draws add to that, where there
+  /// are enough of them.
+  Weighed adapted(const HyperSample& sample) {
+    const auto first = with_pooled_covariance(cells_of(sample.y, nearest_mass(sample)));
+    Weighed best = weighed(first, kWeighedSeed);
+    Weighed last = best;
+    Matrix places, mass;
+    double draws = 0;
+    for (int k = 1; k <= kMostAdaptations && last.mixture && best.effective < kAdaptedMixture; ++k) {
+      const double more = last.effective * static_cast<double>(kWeighedDraws);
+      if (more < kFewestHyperDraws) break;
+      draws += more;
+      append(places, last.places);
+      append(mass, Matrix(more * last.mass));
+      last = weighed(updated_cells(first, cells_of(places, mass / draws), draws),
+                     kWeighedSeed + static_cast<std::uint64_t>(k));
+      if (last.clearly_nearer_than(best)) best = last;
+    }
+    return best;
+  }
+
+  /// Every draw in the cell of its nearest node.
+  Matrix nearest_mass(const HyperSample& sample) const {
+    Matrix out = Matrix::Zero(static_cast<Index>(design_.nodes().size()), sample.y.cols());
+    for (Index s = 0; s < sample.y.cols(); ++s)
+      out(static_cast<Index>(sample.nearest[static_cast<std::size_t>(s)]), s) = sample.share(s);
+    return out;
+  }
+
+  /// Nodes on both sides of the middle of cells in which the hyper-parameters, and with them the others'
+  /// Gaussian, vary most.
+  void split_cells(HyperSample& sample) {
+    struct Split {
+      double size;
+      Vector middle, reach;
+    };
+    std::vector<Split> splits;
+    for (const HyperCell& cell : cells_of(sample.y, nearest_mass(sample))) {
+      if (!(cell.weight > kLeastComponent)) continue;
+      const Matrix basis = design_.basis();
+      const Eigen::SelfAdjointEigenSolver<Matrix> eigen(basis * cell.covariance * basis.transpose());
+      const double variance = eigen.eigenvalues().tail(1)(0);
+      if (!(variance > 0)) continue;
+      const Vector reach = std::sqrt(variance) * eigen.eigenvectors().rightCols(1);
+      splits.push_back({cell.weight * variance, cell.mean, basis.partialPivLu().solve(reach)});
+    }
+    std::stable_sort(splits.begin(), splits.end(),
+                     [](const auto& a, const auto& b) { return a.size > b.size; });
+    splits.resize(std::min(splits.size(), kMostSplitAtOnce));
+    for (const Split& split : splits) {
+      design_.add_node(split.middle + split.reach);
+      design_.add_node(split.middle - split.reach);
+    }
+    find_nearest(sample);
+  }
+
+  /// All parameters where the hyper-parameters are at the means of cells: interpolated, or along the line
+  /// that the node's own Gaussian has, whichever is nearer to the others' tilted mode.
+  Matrix cell_means(const std::vector<HyperCell>& all) {
+    Matrix y = design_.places();
+    for (std::size_t j = 0; j < all.size(); ++j)
+      if (all[j].weight > 0) y.col(static_cast<Index>(j)) = all[j].mean;
+    Matrix out = theta_at(y);
+    Matrix on_line = out;
+    Matrix tilt(out.rows(), out.cols());
+    for (Index j = 0; j < out.cols(); ++j) {
+      const ConditionalGaussian& given = design_.nodes()[static_cast<std::size_t>(j)].given;
+      const Vector move = (out.col(j) - given.theta)(fit_.hyper_parameters());
+      on_line.col(j) = given.theta + fit_.slopes(given) * move;
+      on_line.col(j)(fit_.hyper_parameters()) = out.col(j)(fit_.hyper_parameters());
+      tilt.col(j) = given.tilt;
+    }
+    const Vector interpolated =
+        evaluator_.evaluate_values(out) + tilt.cwiseProduct(out).colwise().sum().transpose();
+    const Vector along =
+        evaluator_.evaluate_values(on_line) + tilt.cwiseProduct(on_line).colwise().sum().transpose();
+    for (Index j = 0; j < out.cols(); ++j)
+      if (!(interpolated(j) > along(j))) out.col(j) = on_line.col(j);
+    return out;
+  }
+
+  std::shared_ptr<const GaussianMixture> assemble(const std::vector<HyperCell>& cells) {
+    const Matrix means = cell_means(cells);
     std::vector<Gaussian> components;
     std::vector<double> weights;
-    for (std::size_t j = 0; j < all.size(); ++j) {
-      if (!(all[j].weight > kLeastComponent)) continue;
-      // A cell with few draws has a covariance between its own and that of all cells.
-      const double own = all[j].effective();
-      const Matrix within = (own * all[j].covariance + static_cast<double>(d + 1) * pooled) /
-                            (own + static_cast<double>(d + 1));
-      const auto precision = joint_precision(design_.nodes()[j].given, within);
+    for (std::size_t j = 0; j < cells.size(); ++j) {
+      if (!(cells[j].weight > kLeastComponent)) continue;
+      const auto precision = joint_precision(design_.nodes()[j].given, cells[j].covariance);
       if (!precision) return nullptr;
-      components.push_back(Gaussian::sparse(theta_at(all[j].mean), precision));
-      weights.push_back(all[j].weight);
+      components.push_back(Gaussian::sparse(means.col(static_cast<Index>(j)), precision));
+      weights.push_back(cells[j].weight);
     }
     return std::make_shared<const GaussianMixture>(
         std::move(components), Eigen::Map<const Vector>(weights.data(), static_cast<Index>(weights.size())));
@@ -239,6 +362,7 @@ class MixtureOfNodes {
     return joint_.make(given, basis * within * basis.transpose());
   }
 
+  Evaluator& evaluator_;
   ConditionalFit& fit_;
   HyperDesign& design_;
   JointPrecision joint_;
@@ -253,7 +377,7 @@ MixtureAttempt fit_mixture(Evaluator& evaluator, const Gaussian& q,
   HyperDesign design(fit, q);
   const bool built = design.build(q);
   if (design.nodes().empty()) return {};
-  MixtureOfNodes nodes(fit, design);
+  MixtureOfNodes nodes(evaluator, fit, design);
   if (const HyperNode* higher = design.higher()) return {nullptr, nodes.around(*higher)};
   return {built ? nodes.make() : nullptr, std::nullopt};
 }

@@ -122,13 +122,19 @@ Matrix GaussianMixture::antithetic_draws(Index pairs, std::uint64_t seed) const 
   return out;
 }
 
-Vector GaussianMixture::log_density(ConstMatrixRef theta) const {
-  Matrix each(theta.cols(), weights_.size());
+Matrix GaussianMixture::log_parts(ConstMatrixRef theta) const {
+  Matrix out(theta.cols(), weights_.size());
   for (Index k = 0; k < weights_.size(); ++k)
-    each.col(k) = components_[static_cast<std::size_t>(k)].log_density(theta).array() + std::log(weights_(k));
-  const Vector highest = each.rowwise().maxCoeff();
-  return highest.array() + (each.colwise() - highest).array().exp().rowwise().sum().log();
+    out.col(k) = components_[static_cast<std::size_t>(k)].log_density(theta).array() + std::log(weights_(k));
+  return out;
 }
+
+Vector GaussianMixture::log_sum(const Matrix& log_parts) {
+  const Vector highest = log_parts.rowwise().maxCoeff();
+  return highest.array() + (log_parts.colwise() - highest).array().exp().rowwise().sum().log();
+}
+
+Vector GaussianMixture::log_density(ConstMatrixRef theta) const { return log_sum(log_parts(theta)); }
 
 void GaussianMixture::write(io::ChecksummedWriter& out) const {
   out.matrix(weights_);

@@ -23,7 +23,8 @@ constexpr double kLargestHyperStep = 1;
 constexpr double kHyperNoise = .05;
 /// Least curvature along a principal axis.
 constexpr double kFlattest = .3;
-/// Differences of gradients, on both sides, that give the curvature: at the start, and at the mode, in sds.
+/// Differences of gradients that give the curvature: at the start, on one side, and at the mode, on both, in
+/// sds.
 constexpr double kFirstHyperDifference = .1;
 constexpr double kHyperDifference = .5;
 
@@ -43,7 +44,7 @@ class HyperModeSearch {
     if (!first) return std::nullopt;
     at_ = std::move(*first);
     const auto d = static_cast<Index>(fit_.hyper_parameters().size());
-    if (!measure_curvature(Vector::Constant(d, kFirstHyperDifference))) return std::nullopt;
+    if (!guess_curvature(Vector::Constant(d, kFirstHyperDifference))) return std::nullopt;
     for (int k = 0; k < kMostHyperSteps && step(); ++k) {
     }
     measure_curvature(kHyperDifference * curvature_.diagonal().cwiseSqrt().cwiseInverse());
@@ -53,6 +54,19 @@ class HyperModeSearch {
   }
 
  private:
+  /// By differences on one side: steps learn more of it on their way.
+  bool guess_curvature(const Vector& length) {
+    const Vector values = at_.theta(fit_.hyper_parameters());
+    Matrix found(length.size(), length.size());
+    for (Index k = 0; k < length.size(); ++k) {
+      const auto above = fit_.at(values + length(k) * Vector::Unit(length.size(), k), at_);
+      if (!above) return false;
+      found.col(k) = (at_.hyper_gradient - above->hyper_gradient) / length(k);
+    }
+    curvature_ = made_positive(.5 * (found + found.transpose()));
+    return true;
+  }
+
   /// False, and no change, where the others cannot be followed.
   bool measure_curvature(const Vector& length) {
     const Vector values = at_.theta(fit_.hyper_parameters());

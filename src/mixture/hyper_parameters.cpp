@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/noise.hpp"
@@ -12,8 +13,6 @@ namespace {
 
 /// Pairs of draws.
 constexpr Index kHyperPairs = 64;
-/// Share of its precision that a hyper-parameter loses, at least: 5 % of an sd.
-constexpr double kLeastLoss = .1;
 
 /// Second differences of gradients at draws +-d, without the pairs at which one is not finite.
 Matrix second_differences(Evaluator& evaluator, const Vector& mean, const Vector& gradient, const Matrix& d) {
@@ -73,9 +72,16 @@ Vector losses(const Gaussian& q, const GivenCoordinates& given, const Matrix& di
   return out;
 }
 
+/// The coordinate that loses most, of some.
+Index worst_of(const Vector& loss, const std::vector<Index>& candidates) {
+  return *std::max_element(candidates.begin(), candidates.end(),
+                           [&](Index a, Index b) { return loss(a) < loss(b); });
+}
+
 }  // namespace
 
-std::vector<Index> find_hyper_parameters(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed) {
+std::vector<Index> find_hyper_parameters(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                                         double least_loss, const std::vector<Index>& known) {
   Vector gradient(q.dimension());
   if (!std::isfinite(evaluator.evaluate(q.mean(), gradient))) return {};
   Matrix noise(q.noise_size(), kHyperPairs);
@@ -85,8 +91,10 @@ std::vector<Index> find_hyper_parameters(Evaluator& evaluator, const Gaussian& q
   while (given.fixed().size() < kMostHyperParameters) {
     const Matrix differences = second_differences(evaluator, q.mean(), gradient, given.left_of(deviations));
     if (differences.cols() < kHyperPairs / 2) break;
-    Index worst = 0;
-    if (!(losses(q, given, differences).maxCoeff(&worst) > kLeastLoss)) break;
+    const Vector loss = losses(q, given, differences);
+    Index worst = known.empty() ? 0 : worst_of(loss, known);
+    if (known.empty() || !(loss(worst) > least_loss)) loss.maxCoeff(&worst);
+    if (!(loss(worst) > least_loss)) break;
     given.fix(worst);
   }
   return given.fixed();

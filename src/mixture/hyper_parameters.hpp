@@ -13,11 +13,17 @@
 
 namespace magva {
 
+/// Share of its precision that a hyper-parameter loses, at least: 5 % of an sd.
+inline constexpr double kLeastHyperLoss = .1;
+
 /// At most so many: a design in more dimensions takes too many points.
 inline constexpr std::size_t kMostHyperParameters = 6;
 
 /// The worst first; each is looked for given those before it, so that what they explain does not count again.
-/// Empty where a Gaussian is near enough.
-std::vector<Index> find_hyper_parameters(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed);
+/// Empty where a Gaussian is near enough. What some of a group of parameters explain others of it explain as
+/// well: `known` ones that lose enough come before all others.
+std::vector<Index> find_hyper_parameters(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
+                                         double least_loss = kLeastHyperLoss,
+                                         const std::vector<Index>& known = {});
 
 }  // namespace magva

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "assess/moment_changes.hpp"
 #include "core/elbo.hpp"
 #include "core/noise.hpp"
 
@@ -74,6 +75,40 @@ TEST(Reweighted, ValuesThatAreNotFiniteAreLeftOut) {
   const auto worst = most_reweighted({"a", "b"}, values, Vector::Constant(10, .1));
   ASSERT_TRUE(worst);
   EXPECT_EQ(worst->name, "b");
+}
+
+TEST(MomentChanges, AreNoneWithEqualWeights) {
+  const MomentChanges found = moment_changes(normals(3, 500), Vector::Constant(500, 1. / 500));
+  EXPECT_LT((found.weighted_mean - found.mean).cwiseAbs().maxCoeff(), 1e-14);
+  EXPECT_LT((found.weighted_sd - found.sd).cwiseAbs().maxCoeff(), 1e-14);
+  EXPECT_LT(found.mean_se.maxCoeff(), 1e-14);
+  EXPECT_LT(found.log_sd_se.maxCoeff(), 1e-14);
+}
+
+// Weights exp(s z - s^2/2) move N(0, 1) by s. Over 400 samples the changes have the sds that are stated, to
+// 1 / sqrt(800) = .035 of them; four times that. The error of the mean's change is sqrt((exp(s^2) (1 + s^2) -
+// 1) / n), a sixth of the weighted mean's own.
+TEST(MomentChanges, HaveTheErrorsOfDifferences) {
+  const Index samples = 400, draws = 300;
+  const double s = .12;
+  const Matrix all = normals(1, samples * draws);
+  Vector mean(samples), log_sd(samples), mean_se(samples), log_sd_se(samples);
+  for (Index k = 0; k < samples; ++k) {
+    const Matrix z = all.middleCols(k * draws, draws);
+    Vector weights = (s * z.row(0).transpose().array() - s * s / 2).exp();
+    weights /= weights.sum();
+    const MomentChanges found = moment_changes(z, weights);
+    mean(k) = found.weighted_mean(0) - found.mean(0);
+    log_sd(k) = std::log(found.weighted_sd(0) / found.sd(0));
+    mean_se(k) = found.mean_se(0);
+    log_sd_se(k) = found.log_sd_se(0);
+  }
+  const auto sd = [](const Vector& x) { return std::sqrt((x.array() - x.mean()).square().mean()); };
+  const double wanted = std::sqrt((std::exp(s * s) * (1 + s * s) - 1) / static_cast<double>(draws));
+  EXPECT_NEAR(mean.mean(), s, 4 * wanted / std::sqrt(static_cast<double>(samples)) + s / draws);
+  EXPECT_NEAR(sd(mean) / wanted, 1, .14);
+  EXPECT_NEAR(mean_se.mean() / sd(mean), 1, .14);
+  EXPECT_NEAR(log_sd_se.mean() / sd(log_sd), 1, .14);
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ TEST(HyperParameters, AreThoseThatDecideHowWideOthersAre) {
   const Gaussian q = fit(groups, gaussian_alone()).posterior;
   Evaluator evaluator(groups, 1);
   EXPECT_EQ(find_hyper_parameters(evaluator, q, 1), std::vector<Index>{1});
+  // One that is known and loses nothing is none; one that is known and loses enough comes first.
+  EXPECT_EQ(find_hyper_parameters(evaluator, q, 1, kLeastHyperLoss, {7}), std::vector<Index>{1});
+  EXPECT_EQ(find_hyper_parameters(evaluator, q, 1, 1e-6, {7}).front(), 7);
 
   const Matrix root = Matrix::Identity(5, 5) + .2 * test::random_matrix(5, 5, 3);
   const auto gaussian = test::gaussian_target(Vector::Ones(5), root * root.transpose(), 0);
