@@ -61,15 +61,17 @@ PosteriorSummary summarise_both(const source::Reporter& reporter, const FitResul
                                 std::uint64_t seed) {
   // Of a large Stan program 20,000 draws take seconds, which a time limit has not left.
   const bool hurry = result.stopped == StopReason::kTimeLimit || result.stopped == StopReason::kInterrupted;
-  const auto summarised = [&](const Posterior& posterior) {
-    return summarise(reporter, posterior, seed, .9, hurry ? kHurriedSummaryDraws : kSummaryDraws);
-  };
   const Gaussian& posterior = result.posterior;
-  PosteriorSummary out = summarised(posterior.best());
-  const PosteriorSummary fitted =
-      &posterior.best() != &posterior ? summarised(posterior) : PosteriorSummary(out);
+  PosteriorSummary out =
+      summarise(reporter, posterior.best(), seed, .9, hurry ? kHurriedSummaryDraws : kSummaryDraws);
+  if (&posterior.best() == &posterior) {
+    for (ParameterSummary& parameter : out.parameters) parameter.sd_gaussian = parameter.sd;
+    return out;
+  }
+  const Vector sd =
+      summarise_sds(reporter, posterior, seed, hurry ? kHurriedSummaryDraws : kGaussianSummaryDraws);
   for (std::size_t i = 0; i < out.parameters.size(); ++i)
-    out.parameters[i].sd_gaussian = fitted.parameters[i].sd;
+    out.parameters[i].sd_gaussian = sd(static_cast<Index>(i));
   return out;
 }
 

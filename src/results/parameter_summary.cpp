@@ -14,20 +14,30 @@ namespace {
 
 constexpr Index kMostValues = 20'000'000;  // kept at a time: 160 MB
 
+/// As of sorted values, which takes far longer than the few quantiles that are wanted.
+double quantile_of_unsorted(std::vector<double>& values, double probability) {
+  const double position = probability * static_cast<double>(values.size() - 1);
+  const auto below = values.begin() + static_cast<std::ptrdiff_t>(position);
+  std::nth_element(values.begin(), below, values.end());
+  const auto above = std::min_element(below + 1, values.end());
+  const double share = position - std::floor(position);
+  return above == values.end() ? *below : *below + share * (*above - *below);
+}
+
 /// What is known about one quantity: mean and sd of a Gaussian, or of one that is the quantity's logarithm,
 /// or draws.
 struct Marginal {
   double mean, sd;
-  std::optional<std::vector<double>> sorted = {};  ///< finite draws in order
-  bool log_normal = false;                         ///< mean and sd are of the logarithm
+  std::optional<std::vector<double>> draws = {};  ///< those that are finite; their order changes
+  bool log_normal = false;                        ///< mean and sd are of the logarithm
 
-  double quantile(double probability) const {
-    if (!sorted) {
+  double quantile(double probability) {
+    if (!draws) {
       const double at = mean + normal_quantile(probability) * sd;
       return log_normal ? std::exp(at) : at;
     }
-    if (sorted->empty()) return std::numeric_limits<double>::quiet_NaN();
-    return results::quantile(*sorted, probability);
+    if (draws->empty()) return std::numeric_limits<double>::quiet_NaN();
+    return quantile_of_unsorted(*draws, probability);
   }
   double quantity_mean() const { return log_normal ? std::exp(mean + .5 * sd * sd) : mean; }
   double quantity_sd() const { return log_normal ? quantity_mean() * std::sqrt(std::expm1(sd * sd)) : sd; }
@@ -37,7 +47,6 @@ Marginal from_draws(std::vector<double> values) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   std::erase_if(values, [](double v) { return !std::isfinite(v); });
   if (values.empty()) return {nan, nan, std::move(values)};
-  std::sort(values.begin(), values.end());
   // Summed one by one: a vectorised sum's last bits depend on where the values lie in memory.
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.) / n;
@@ -46,7 +55,7 @@ Marginal from_draws(std::vector<double> values) {
   return {mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0, std::move(values)};
 }
 
-ParameterSummary summary_of(const std::string& name, const Marginal& marginal, double level) {
+ParameterSummary summary_of(const std::string& name, Marginal marginal, double level) {
   return {name,
           marginal.quantity_mean(),
           marginal.quantity_sd(),
@@ -155,6 +164,14 @@ PosteriorSummary summarise(const source::Reporter& reporter, const Posterior& po
   return out;
 }
 
+Vector summarise_sds(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
+                     Index most_draws) {
+  const Marginals marginals(reporter, posterior, seed, most_draws);
+  Vector out(static_cast<Index>(marginals.quantities().size()));
+  for (Index i = 0; i < out.size(); ++i) out(i) = marginals[static_cast<std::size_t>(i)].quantity_sd();
+  return out;
+}
+
 PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta, std::uint64_t seed,
                            double level) {
   const Matrix values = reporter.report(theta, seed);
@@ -181,7 +198,7 @@ Matrix quantiles(const source::Reporter& reporter, const Posterior& posterior, s
   const Marginals marginals(reporter, posterior, seed, kSummaryDraws);
   Matrix out(static_cast<Index>(marginals.quantities().size()), static_cast<Index>(probabilities.size()));
   for (Index i = 0; i < out.rows(); ++i) {
-    const Marginal marginal = marginals[static_cast<std::size_t>(i)];
+    Marginal marginal = marginals[static_cast<std::size_t>(i)];
     for (Index k = 0; k < out.cols(); ++k)
       out(i, k) = marginal.quantile(probabilities[static_cast<std::size_t>(k)]);
   }

@@ -21,12 +21,18 @@ struct PosteriorSummary {
 /// sds; of a fit that was stopped early, whose moments are rougher than that, few draws must do.
 inline constexpr Index kSummaryDraws = 20'000;
 inline constexpr Index kHurriedSummaryDraws = 400;
+/// For the sds of a Gaussian beside those of a better posterior, to .011.
+inline constexpr Index kGaussianSummaryDraws = 4'000;
 
 /// Linear combinations of the coordinates of a Gaussian theta have exact Gaussian marginals, their
 /// exponentials log-normal ones; everything else is summarised from draws. The outer quantiles, q05 and q95,
 /// are those of the central interval at this level.
 PosteriorSummary summarise(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
                            double level = kRecordLevel, Index most_draws = kSummaryDraws);
+
+/// The sds alone.
+Vector summarise_sds(const source::Reporter& reporter, const Posterior& posterior, std::uint64_t seed,
+                     Index most_draws);
 
 /// All quantities from these draws of theta, one column per draw.
 PosteriorSummary summarise(const source::Reporter& reporter, const Matrix& theta, std::uint64_t seed,

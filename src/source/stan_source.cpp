@@ -13,11 +13,12 @@ namespace magva::source {
 
 namespace {
 
-/// Points at which a parameter must equal the coordinate of its name.
+/// Points at which a parameter must equal the coordinate of its name, or its exponential, to rounding.
 constexpr Index kComparedPoints = 3;
+constexpr double kRounding = 1e-14;
 
-/// A parameter without a constraint is a coordinate of theta. Its name is the coordinate's, and so is its
-/// value.
+/// A parameter without a constraint is a coordinate of theta, and one that is positive a coordinate's
+/// exponential. Its name is the coordinate's, and so is its value.
 std::vector<Quantity> named_quantities(const stan::StanModel& model, stan::Blocks blocks) {
   const Index m = model.dimension();
   std::map<std::string, Index> coordinates;
@@ -29,8 +30,11 @@ std::vector<Quantity> named_quantities(const stan::StanModel& model, stan::Block
   for (std::size_t k = 0; k < at.names.size(); ++k) {
     all.push_back({at.names[k], std::nullopt});
     const auto found = coordinates.find(at.names[k]);
-    if (found != coordinates.end() && at.values.row(static_cast<Index>(k)) == theta.row(found->second))
-      all.back().coordinate = found->second;
+    if (found == coordinates.end()) continue;
+    const auto value = at.values.row(static_cast<Index>(k)).array();
+    const auto coordinate = theta.row(found->second).array();
+    if ((value == coordinate).all()) all.back().coordinate = found->second;
+    if (((value - coordinate.exp()).abs() <= kRounding * value).all()) all.back().logarithm = found->second;
   }
   return all;
 }

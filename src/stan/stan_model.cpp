@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <limits>
 #include <mutex>
+#include <regex>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -53,6 +55,15 @@ std::string text_of(const std::filesystem::path& file) {
   return std::move(text).str();
 }
 
+/// "'data.json', line 3: ", by the offset that Stan gives where the text is no JSON; empty where it is.
+std::string place_of(const std::string& message, const std::filesystem::path& file, const std::string& text) {
+  static const std::regex kOffset("at offset ([0-9]{1,15})");
+  std::smatch found;
+  if (!std::regex_search(message, found, kOffset)) return "";
+  const auto end = text.begin() + std::min<std::ptrdiff_t>(std::ssize(text), std::stoll(found[1]));
+  return fmt::format("'{}', line {}: ", file.string(), 1 + std::count(text.begin(), end, '\n'));
+}
+
 }  // namespace
 
 struct StanModel::State {
@@ -69,7 +80,20 @@ struct StanModel::State {
     return concurrent ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(tape());
   }
 
+  /// BridgeStan makes a thread's memory for automatic differentiation with its first gradient, but a log
+  /// density without gradient needs it, too, if the program solves differential or algebraic equations.
+  void prepare_thread(const double* theta) const {
+    static thread_local decltype(bs.log_density_gradient) prepared = nullptr;  // of one library
+    if (!concurrent || prepared == bs.log_density_gradient) return;
+    prepared = bs.log_density_gradient;
+    ErrorMessage ignored(bs);
+    double log_density = kNaN;
+    Vector gradient(bs.param_unc_num(model.get()));
+    bs.log_density_gradient(model.get(), false, true, theta, &log_density, gradient.data(), ignored.out());
+  }
+
   double evaluate_value(const double* theta) const {
+    prepare_thread(theta);
     ErrorMessage error(bs);
     double log_density = kNaN;
     evaluated.fetch_add(1, std::memory_order_relaxed);
@@ -184,6 +208,7 @@ ConstrainedDraws StanModel::constrain(ConstMatrixRef theta, Blocks blocks, std::
   draws.names = constrained_names(blocks);
   draws.values.setConstant(static_cast<Index>(draws.names.size()), theta.cols(), kNaN);
   const auto turn = state_->turn();
+  if (theta.cols() > 0) state_->prepare_thread(theta.col(0).data());
   for (Index s = 0; s < theta.cols(); ++s) {
     ErrorMessage thrown(bs);
     if (bs.param_constrain(state_->model.get(), blocks.transformed_parameters, blocks.generated_quantities,
@@ -215,8 +240,14 @@ Rejections StanModel::rejections() const {
 
 std::unique_ptr<StanModel> load_model(const std::filesystem::path& library, const std::filesystem::path& data,
                                       std::uint32_t seed, const std::filesystem::path& program) {
-  return std::make_unique<StanModel>(Library(library, program.empty() ? library : program),
-                                     data.empty() ? std::string() : text_of(data), seed);
+  Library opened(library, program.empty() ? library : program);
+  if (data.empty()) return std::make_unique<StanModel>(std::move(opened), std::string(), seed);
+  const std::string text = text_of(data);
+  try {
+    return std::make_unique<StanModel>(std::move(opened), text, seed);
+  } catch (const DataError& error) {
+    throw DataError(place_of(error.what(), data, text) + error.what());
+  }
 }
 
 Vector read_start(const StanModel& model, const std::filesystem::path& file) {

@@ -118,6 +118,10 @@ class Libraries(Case):
         self.fails(DATA, "fit", "model.stan", "--data", "data.json", "--out", "fit", env=places,
                    says="'model.stan' does not accept the data")
 
+    def test_broken_json_is_named_with_its_line(self):
+        self.write("data.json", '{"mean": [1, 2],\n "covariance": [1,, 2]}\n')
+        self.fails(DATA, "fit", self.library("gaussian"), "--data", "data.json", "--out", "fit", says=["'data.json', line 2", "JSON"])
+
     def test_a_program_that_fails_everywhere_is_not_trusted(self):
         self.write("data.json", json.dumps({"m": 3, "fault": "throw", "above": -1e9}))
         done = self.magva("fit", self.library("faulty"), "--data", "data.json", "--out", "fit")

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
+#include <string>
 
 #include "program.hpp"
 
@@ -34,6 +36,15 @@ Print& printer() {
   return print;
 }
 
+/// As in BridgeStan, the memory of a thread for automatic differentiation is made with its first gradient;
+/// the thread that opens the library has it.
+thread_local bool has_memory = false;
+
+void require_memory(const Program& program) {
+  if (program.threads && !has_memory)
+    throw std::logic_error("this thread has no memory for automatic differentiation");
+}
+
 std::string list(const std::vector<std::string>& names) {
   std::string text;
   for (const auto& name : names) {
@@ -61,11 +72,21 @@ Result guarded(const std::string& what, Result failure, char** error, Call call)
   }
 }
 
+/// With Stan's message where the text is no JSON.
+nlohmann::json parse(const char* data) {
+  try {
+    return nlohmann::json::parse(data);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw std::runtime_error("Error in JSON parsing \n at offset " + std::to_string(error.byte) +
+                             ": \nInvalid value.");
+  }
+}
+
 bs_model* make_model(const char* data, unsigned seed) {
+  has_memory = true;
   auto model = std::make_unique<bs_model>();
   const bool has_data = data && *data;
-  model->program =
-      test_stan::make_program(has_data ? nlohmann::json::parse(data) : nlohmann::json::object(), seed);
+  model->program = test_stan::make_program(has_data ? parse(data) : nlohmann::json::object(), seed);
   const Program& program = *model->program;
   model->info =
       std::string("Stan version: 2.0.0\n\tSTAN_THREADS=") + (program.threads ? "true" : "false") + "\n";
@@ -125,6 +146,7 @@ EXPORT int bs_param_constrain(const bs_model* model, bool tp, bool gq, const dou
                               bs_rng* rng, char** error) {
   return guarded("param_constrain()", -1, error, [&] {
     std::mt19937_64 none;
+    require_memory(*model->program);
     if (gq && !rng) throw std::invalid_argument("include_gq=true but rng=nullptr");
     const Blocks blocks = model->program->constrain(point(model, theta), rng ? rng->random : none);
     double* end = append(blocks.parameters, out);
@@ -144,6 +166,7 @@ EXPORT int bs_param_unconstrain_json(const bs_model* model, const char* json, do
 EXPORT int bs_log_density(const bs_model* model, bool propto, bool jacobian, const double* theta,
                           double* value, char** error) {
   return guarded("log_density()", -1, error, [&] {
+    require_memory(*model->program);
     if (propto || !jacobian) throw std::invalid_argument("this library keeps constants and the Jacobian");
     Vector slope(static_cast<Eigen::Index>(model->program->unconstrained.size()));
     *value = model->program->log_density(point(model, theta), slope);
@@ -153,6 +176,7 @@ EXPORT int bs_log_density(const bs_model* model, bool propto, bool jacobian, con
 
 EXPORT int bs_log_density_gradient(const bs_model* model, bool propto, bool jacobian, const double* theta,
                                    double* value, double* gradient, char** error) {
+  has_memory = true;
   return guarded("log_density_gradient()", -1, error, [&] {
     if (propto || !jacobian) throw std::invalid_argument("this library keeps constants and the Jacobian");
     Vector slope(static_cast<Eigen::Index>(model->program->unconstrained.size()));

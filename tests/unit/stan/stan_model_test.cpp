@@ -5,10 +5,13 @@
 #include <cmath>
 #include <fstream>
 #include <numbers>
+#include <thread>
 
 #include "core/evaluator.hpp"
+#include "folder.hpp"
 #include "libraries.hpp"
 #include "magva/error.hpp"
+#include "magva/model_source.hpp"
 
 namespace magva::stan {
 namespace {
@@ -38,6 +41,36 @@ TEST(StanModel, GivesTheGaussianLogDensityWithItsConstants) {
   EXPECT_NEAR(at_mean.log_density(0) - beside.log_density(0), 0.5 * 2. / 7, 1e-14);
   EXPECT_NEAR(beside.gradient(0), -2. / 7, 1e-14);
   EXPECT_NEAR(beside.gradient(1), 1. / 7, 1e-14);
+}
+
+TEST(StanModel, AThreadMayBeginWithoutAGradient) {
+  const auto model = open_test_model("gaussian", kGaussian);
+  ASSERT_TRUE(model.concurrent());
+  double value = 0;
+  std::thread([&] { value = Evaluator(model, 1).evaluate_values(Vector{{1, -2}})(0); }).join();
+  EXPECT_EQ(value, evaluate(model, Vector{{1, -2}}).log_density(0));
+  ConstrainedDraws draws;
+  std::thread([&] { draws = model.constrain(Vector{{1, -2}}, {}, 1); }).join();
+  EXPECT_EQ(draws.failed, 0);
+}
+
+// Their summaries are exact: normal and log-normal.
+TEST(StanSource, KnowsCoordinatesAndTheirExponentials) {
+  const TestFolder folder;
+  const auto quantities = [&](const std::string& library, const std::string& data) {
+    source::StanOptions options;
+    options.file = test_library(library).string();
+    options.data = folder.write("data.json", data).string();
+    return source::make_stan_source(options).reporter->quantities();
+  };
+  for (const source::Quantity& quantity : quantities("gaussian", kGaussian)) {
+    EXPECT_TRUE(quantity.coordinate.has_value());
+    EXPECT_FALSE(quantity.logarithm.has_value());
+  }
+  const auto constrained = quantities("constrained", kConstrained);
+  EXPECT_EQ(constrained.at(0).name, "sigma");
+  EXPECT_EQ(constrained.at(0).logarithm, 0);
+  for (std::size_t k = 1; k < constrained.size(); ++k) EXPECT_FALSE(constrained[k].exact());
 }
 
 TEST(StanModel, GradientIsThatOfTheLogDensity) {
