@@ -55,6 +55,12 @@ bool different_modes(const Gaussian& a, const Gaussian& b) {
   return ((a.mean() - b.mean()).cwiseAbs().cwiseQuotient(a.sd().cwiseMax(b.sd()))).maxCoeff() > kModesApart;
 }
 
+/// Of a refinement that has ended.
+StopReason reason_of(RefinementStatus status) {
+  if (status == RefinementStatus::kConverged) return StopReason::kConverged;
+  return status == RefinementStatus::kExhausted ? StopReason::kIterationLimit : StopReason::kDiverged;
+}
+
 }  // namespace
 
 std::int64_t FitOptions::evaluation_limit(Index dimension) const {
@@ -234,8 +240,7 @@ void DefaultRun::refine() {
     best_->step();
     if (best_->iterations() % kWindow == 0 && ran_away()) return;
   }
-  stop(best_->status() == RefinementStatus::kConverged ? StopReason::kConverged : StopReason::kDiverged,
-       best_->stop_detail());
+  stop(reason_of(best_->status()), best_->stop_detail());
 }
 
 // A short comparison cannot tell which of two modes has the better Gaussian: the best is the best of those

@@ -27,7 +27,7 @@ constexpr int kFlowIterations = 1500;
 constexpr int kFewestIterations = 200;
 /// Without being asked for, a shape takes so many times the gradients of the Gaussian at most; where that was
 /// fitted without draws, it is not tried if a gradient takes more than so many products.
-constexpr std::int64_t kGradientsOfGaussian = 4;
+constexpr std::int64_t kGradientsOfGaussian = 8;
 constexpr double kMostGradientProducts = 1e6;
 /// Linear response that changes an sd by more, by its logarithm, asks for another shape.
 constexpr double kLargeResponse = .2;

@@ -31,6 +31,12 @@ constexpr double kSignalShare = .2;
 constexpr double kDriftShare = .5;
 /// The same for the signal of the blocks that the covariance's steps leave out where m is large.
 constexpr double kUnseenShare = .5;
+/// Largest growth of a batch from one epoch to the next.
+constexpr double kMostGrowth = 4;
+/// So many times the largest batch are out of reach; a little less noise may come by itself. Then noise that
+/// costs no more than so many times the tolerance is good enough for a result that has not converged.
+constexpr double kOutOfReach = 1.5;
+constexpr double kGoodEnough = 1.5;
 /// Drift that the noise of two averages explains, in units of that noise.
 constexpr double kDriftNoise = 3;
 
@@ -38,7 +44,6 @@ constexpr double kDriftNoise = 3;
 /// blocks: all draws at once would be too many numbers where m is large.
 Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& covariance,
                    const ProbeDraws& draws) {
-  const Index m = mean.size();
   const Index block = std::max<Index>(1, kProbeNumbers / covariance.noise_size());
   Vector out(draws.count);
   for (Index first = 0; first < draws.count; first += block) {
@@ -48,11 +53,8 @@ Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& 
     draws.noise.fill(draws.iteration, static_cast<std::uint32_t>(first), batch.noise, evaluator.workers());
     covariance.draw(batch);
     const Matrix theta = batch.deviation.colwise() + mean;
-    Vector log_density(count);
-    Matrix gradient(m, count);
-    evaluator.evaluate(theta, log_density, gradient);
     // The entropy is exact: -log q itself would only add noise that pairs cannot cancel.
-    out.segment(first, count) = log_density.array() + .5 * covariance.log_determinant();
+    out.segment(first, count) = evaluator.evaluate_values(theta).array() + .5 * covariance.log_determinant();
   }
   return out;
 }
@@ -172,8 +174,32 @@ void Refinement::State::end_epoch() {
   previous = now;
   if (moved) recent.clear();
   previous_floor = floor;
-  if (!moved) pairs = std::min(2 * pairs, most_pairs());
-  restart_epoch();
+  // Where noise hides nothing, another epoch like this one will tell.
+  if (!moved && !calm) take_more_draws(floor, std::hypot(se, unseen.signal_se));
+  if (status == RefinementStatus::kRunning) restart_epoch();
+}
+
+// Noise and standard error of the signal fall like one over the draws.
+void Refinement::State::take_more_draws(double floor, double signal_se) {
+  const double by_floor = floor / (kFloorShare * tolerance);
+  const double by_signal = 2 * signal_se / (kSignalShare * tolerance);
+  const bool largest = pairs == most_pairs();
+  // A standard error from one window may be large by bad luck; there is no other batch left to try.
+  const double needed = (largest ? std::max(by_floor, by_signal) : by_floor) * static_cast<double>(pairs);
+  const bool out_of_reach = needed > kOutOfReach * static_cast<double>(most_pairs());
+  if (out_of_reach && (largest || floor < kGoodEnough * tolerance)) {
+    status = RefinementStatus::kExhausted;
+    stop_detail = fmt::format(
+        "with {} pairs of draws an iteration the noise of the averaged iterates costs {:.3g} nats, and what "
+        "a "
+        "noise-free step would gain is known to +- {:.2g}; promised is {:.3g}, which takes {:.0f} pairs, "
+        "more "
+        "than there can be",
+        pairs, floor, signal_se, tolerance, needed);
+    return;
+  }
+  const double growth = std::clamp(std::exp2(std::ceil(std::log2(by_floor))), 2., kMostGrowth);
+  pairs = std::min(static_cast<Index>(growth) * pairs, most_pairs());
 }
 
 std::string Refinement::describe_window() const {

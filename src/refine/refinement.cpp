@@ -215,9 +215,7 @@ bool Refinement::State::leads_down(double log_determinant_before) {
   Matrix points(mean.size(), 2 * count);
   points.leftCols(count) = again.deviation.colwise() + mean;
   points.rightCols(count) = (-again.deviation).colwise() + mean;
-  Vector log_density(points.cols());
-  Matrix gradients(points.rows(), points.cols());
-  evaluator.evaluate(points, log_density, gradients);
+  const Vector log_density = evaluator.evaluate_values(points);
   const Vector change = .5 * (log_density.head(count) + log_density.tail(count)) - pair_log_density;
   if (!change.allFinite()) return true;
   const auto n = static_cast<double>(count);
@@ -360,7 +358,8 @@ Gaussian Refinement::posterior() const {
   const bool lost = s.status == RefinementStatus::kDiverged && s.best_covariance != nullptr;
   if (lost || (s.status == RefinementStatus::kRunning && s.collapsed()))
     return s.best_covariance->gaussian(s.best_mean);
-  const IterateAverage& best = s.status == RefinementStatus::kConverged ? s.average : s.recent;
+  const bool ended = s.status == RefinementStatus::kConverged || s.status == RefinementStatus::kExhausted;
+  const IterateAverage& best = ended ? s.average : s.recent;
   const auto covariance = best.count > 0 ? s.at(best.value) : nullptr;
   return covariance ? covariance->gaussian(best.value.mean) : s.covariance->gaussian(s.mean);
 }

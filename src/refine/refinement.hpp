@@ -24,7 +24,8 @@ struct GaussianStart {
 /// Iterations between two decisions on step and batch.
 inline constexpr int kWindow = 8;
 
-enum class RefinementStatus { kRunning, kConverged, kDiverged };
+/// Exhausted: the largest batches leave too much noise to tell whether it has converged.
+enum class RefinementStatus { kRunning, kConverged, kDiverged, kExhausted };
 
 /// A mean and a covariance's coordinates: what is averaged, compared and extrapolated.
 struct Iterate {

@@ -70,6 +70,9 @@ struct Refinement::State {
   void restart_epoch();
   void end_window();
   void end_epoch();
+  /// As many as the noise of an epoch asks for: that of its averaged iterates, and the standard error of the
+  /// signal. Ends the refinement where the largest batches are too small for it.
+  void take_more_draws(double floor, double signal_se);
   /// Whether the last batch's ELBO has fallen from the best one by more than noise explains.
   bool collapsed() const;
   /// Keeps the best iterate; true where the present one has fallen so far below it that it has gone back

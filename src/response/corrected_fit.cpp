@@ -25,6 +25,10 @@ constexpr double kMostResponseWork = 6e9;
 constexpr Index kFewestHessianPairs = 16;
 constexpr Index kMostHessianPairs = 256;
 constexpr Index kHessianPairsPerParameter = 2;
+/// A first sample has so many, or twice the fewest; a second one as many as the first shows to be needed for
+/// this standard error of a log sd.
+constexpr Index kFirstHessianPairs = 32;
+constexpr double kSmallResponseError = .005;
 /// Samples of gradients on the way to the best full-rank Gaussian, at most.
 constexpr int kMostStepSamples = 8;
 /// A correction takes as many gradients as the fit has taken, at most, or so many a parameter, if these are
@@ -42,6 +46,12 @@ constexpr Index kCheckedSds = 16;
 /// A correction counts if it is so many standard errors, and these are small: .05 of an sd.
 constexpr double kSignificant = 3;
 constexpr double kMostError = .05;
+/// A second sample is drawn if, by the first, its standard errors may be as small as that. A standard error
+/// from few Hessians may itself be off by this factor.
+constexpr double kErrorOfError = 2;
+/// Draws for an ELBO and k-hat: these, and all that the options have if the log weights' sd is not small.
+constexpr Index kFirstEstimateDraws = 1000;
+constexpr double kNearlyEqualSpread = .25;
 /// Draws of both Gaussians by which they are compared, and how many must be effective to tell.
 constexpr Index kComparisonDraws = 500;
 constexpr double kFewestTelling = 50;
@@ -114,15 +124,35 @@ std::optional<SampledCorrection> correction(const Gaussian& q, const Vector& mea
                            largest_se(sample, response, root, change), of_best.cwiseAbs().maxCoeff()};
 }
 
-std::optional<SampledCorrection> correct_by_hessians(Evaluator& evaluator, const Gaussian& q, Index pairs,
-                                                     std::uint64_t seed) {
-  const auto best = best_full_rank(evaluator, q, seed);
-  if (!best) return std::nullopt;
-  const auto sample = sample_hessians(evaluator, *best, pairs, response_seed(seed));
+std::optional<SampledCorrection> correct_by_sample(Evaluator& evaluator, const Gaussian& q,
+                                                   const RootedGaussian& best, Index pairs,
+                                                   std::uint64_t seed) {
+  const auto sample = sample_hessians(evaluator, best, pairs, response_seed(seed));
   if (!sample || largest_eigenvalue(sample->mean) > kMostExcess) return std::nullopt;
   const auto response = linear_response(*sample);
   if (!response) return std::nullopt;
-  return correction(q, best->mean, best->root, *sample, *response);
+  return correction(q, best.mean, best.root, *sample, *response);
+}
+
+/// Whether so many times the pairs leave a correction that may count.
+bool may_count(const SampledCorrection& found, double times_the_pairs) {
+  return found.se < kErrorOfError * kMostError * std::sqrt(times_the_pairs);
+}
+
+/// With `most` pairs at most: as many as it takes.
+std::optional<SampledCorrection> correct_by_hessians(Evaluator& evaluator, const Gaussian& q, Index most,
+                                                     std::uint64_t seed) {
+  const auto best = best_full_rank(evaluator, q, seed);
+  if (!best) return std::nullopt;
+  const Index first = std::min(most, std::max(kFirstHessianPairs, 2 * q.dimension()));
+  auto found = correct_by_sample(evaluator, q, *best, first, seed);
+  if (first == most || (found && found->se < kSmallResponseError)) return found;
+  if (found && !may_count(*found, static_cast<double>(most) / static_cast<double>(first)))
+    return std::nullopt;
+  const double short_by = found ? std::pow(found->se / kSmallResponseError, 2) : HUGE_VAL;
+  const auto needed = static_cast<Index>(
+      std::min(static_cast<double>(most), std::ceil(short_by * static_cast<double>(first))));
+  return correct_by_sample(evaluator, q, *best, needed, seed);
 }
 
 /// With so many gradients for the whole response along one direction. Nothing where these are too few, or
@@ -197,6 +227,18 @@ bool no_further(Evaluator& evaluator, const Gaussian& q, const Gaussian& correct
   return mean > -2 * se;
 }
 
+namespace {
+
+ElboEstimate sufficient_estimate(Evaluator& evaluator, const Gaussian& q, const AssessmentOptions& options) {
+  const std::uint64_t seed = options.seed + 1;
+  ElboEstimate out = estimate_elbo(evaluator, q, std::min(options.draws, kFirstEstimateDraws), seed);
+  if (!(out.se * std::sqrt(static_cast<double>(out.log_weights.size())) < kNearlyEqualSpread))
+    extend_estimate(evaluator, q, options.draws, seed, out);
+  return out;
+}
+
+}  // namespace
+
 AssessedGaussian assess_with_response(Evaluator& evaluator, const Gaussian& q, const FitEnding& ending,
                                       AssessmentOptions options, std::int64_t gradients) {
   std::optional<ElboEstimate> fitted;
@@ -206,10 +248,14 @@ AssessedGaussian assess_with_response(Evaluator& evaluator, const Gaussian& q, c
   if (control != nullptr) control->enter(Phase::kAssessment);
   try {
     if (const auto found = significant_correction(evaluator, q, ending, gradients, options.seed + 3)) {
-      fitted = estimate_elbo(evaluator, q, options.draws, options.seed + 1);
+      fitted = sufficient_estimate(evaluator, q, options);
       posterior = q.with_correction(found->corrected);
       sd_se = found->se;
       options.response = found->response;
+    }
+    if (ending.stopped == StopReason::kConverged) {
+      ElboEstimate reported = sufficient_estimate(evaluator, posterior.corrected(), options);
+      if (control == nullptr || !control->stopped()) options.estimate = std::move(reported);
     }
   } catch (const Stopped&) {  // assess() says what that means
   }

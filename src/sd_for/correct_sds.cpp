@@ -23,6 +23,9 @@ constexpr Index kEstimatePairs = 2;
 /// Of a fit with draws estimates take as many gradients as the fit has taken, at most, or so many a
 /// parameter, if these are no more than three times as many.
 constexpr std::int64_t kEstimateGradients = 50;
+/// Of a fit without draws they take as many passes over the data as the fit has taken, or so many
+/// multiplications, which take about two seconds.
+constexpr double kEstimateWork = 2e10;
 
 using ParameterPlaces = std::unordered_map<std::string, Index>;
 
@@ -116,7 +119,10 @@ std::optional<SdEstimates> exact_estimates(Evaluator& evaluator, const FitResult
     evaluator.control()->poll();
     return curvature_times(elbo, q, v);
   };
-  return estimate_sds(q, curvature, result.gradient_evaluations, seed);
+  const double of_a_product = static_cast<double>(elbo.expected().terms() * q.dimension()) *
+                              static_cast<double>(draws_at_once(q.dimension()));
+  const auto affordable = static_cast<std::int64_t>(kEstimateWork / of_a_product);
+  return estimate_sds(q, curvature, std::max(affordable, result.gradient_evaluations), seed);
 }
 
 std::optional<SdEstimates> sampled_estimates(Evaluator& evaluator, const FitResult& result,

@@ -123,11 +123,16 @@ class CandidateSearch {
   }
 
   bool worth_a_try(const PathMean& place, const Candidate& than) {
+    return is_elsewhere(place.mean, than) && !is_hopeless(place.elbo, than);
+  }
+  bool is_elsewhere(const Vector& place, const Candidate& than) const {
     const auto m = static_cast<double>(evaluator_.dimension());
-    const Vector difference = place.mean - than.centre.theta;
-    if (than.squared_length(difference) < kElsewhere * kElsewhere * m) return false;
-    const double elbo = estimate_elbo(evaluator_, local_gaussian(than), kModeDraws, seed_).elbo;
-    return !(place.elbo < elbo - kRoughNats - kRoughShare * m);
+    return !(than.squared_length(place - than.centre.theta) < kElsewhere * kElsewhere * m);
+  }
+  bool is_hopeless(double elbo, const Candidate& than) {
+    const auto m = static_cast<double>(evaluator_.dimension());
+    const double known = estimate_elbo(evaluator_, local_gaussian(than), kModeDraws, seed_).elbo;
+    return elbo < known - kRoughNats - kRoughShare * m;
   }
 
   // The curvature of a mode found before makes later searches short.
@@ -157,14 +162,26 @@ class CandidateSearch {
     // A density without a maximum, or one whose maximum is a spike, has its mass elsewhere: on the way.
     if (evaluator_.dimension() > kPathDimension) {
       if (mode && !useful) return keep(std::move(*mode), index);
-    } else if (!useful || index == 0) {
-      auto point = best_on_path(evaluator_, search, seed_);
+    } else if (!useful) {
+      auto point = best_on_path(evaluator_, search.path, seed_);
       if (point)
         keep(std::move(*point), index);
-      else if (mode && !useful)
+      else if (mode)
         keep(std::move(*mode), index);
+    } else if (index == 0) {
+      if (auto point = place_beside(*mode, search.path)) keep(std::move(*point), index);
     }
     if (useful) keep(std::move(*mode), index);
+  }
+
+  /// On the way to a mode, away from it. What is near leads to the same Gaussian.
+  std::optional<Candidate> place_beside(const Candidate& mode, const std::vector<PathPoint>& path) {
+    std::vector<PathPoint> elsewhere;
+    for (const PathPoint& point : path)
+      if (is_elsewhere(point.theta, mode)) elsewhere.push_back(point);
+    auto place = best_on_path(evaluator_, elsewhere, seed_);
+    if (!place || is_hopeless(local_elbo(*place), mode)) return std::nullopt;
+    return place;
   }
 
   bool known(const Candidate& candidate) const {
@@ -202,7 +219,8 @@ class CandidateSearch {
 
   void sort_by_elbo() {
     std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t i = 0; i < found_.candidates.size(); ++i) order.emplace_back(local_elbo(i), i);
+    for (std::size_t i = 0; i < found_.candidates.size(); ++i)
+      order.emplace_back(local_elbo(found_.candidates[i]), i);
     std::stable_sort(order.begin(), order.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<Candidate> sorted;
@@ -210,8 +228,7 @@ class CandidateSearch {
     found_.candidates = std::move(sorted);
   }
 
-  double local_elbo(std::size_t candidate) {
-    const Candidate& of = found_.candidates[candidate];
+  double local_elbo(const Candidate& of) {
     if (!of.has_curvature()) return -std::numeric_limits<double>::infinity();
     const ElboEstimate estimate = estimate_elbo(evaluator_, local_gaussian(of), kModeDraws, seed_);
     return estimate.rejected > 0 ? -std::numeric_limits<double>::infinity() : estimate.elbo;

@@ -81,7 +81,7 @@ std::optional<MeanField> fit_mean_field(Evaluator& evaluator, ConstVectorRef sta
     for (int k = 0; found && k < kMeanFieldRounds; ++k) {
       elbo.set_unit(found->sd);
       at << found->mean.cwiseQuotient(found->sd), found->sd.array().log().matrix();
-      const PathPoint best = maximize(std::ref(elbo), at, kRoundIterations).end;
+      const PathPoint best = maximize(std::ref(elbo), at, {kRoundIterations}).end;
       const double gain = best.log_density - found->elbo;
       found = MeanField{found->sd.cwiseProduct(best.theta.head(m)), best.theta.tail(m).array().exp(),
                         best.log_density};

@@ -6,14 +6,12 @@
 #include <deque>
 #include <limits>
 
+#include "core/pair_memory.hpp"
+
 namespace magva {
 
 namespace {
 
-/// Pairs that L-BFGS remembers.
-constexpr std::size_t kLbfgsPairs = 20;
-/// A pair is kept only if it has seen positive curvature, relative to its lengths.
-constexpr double kPairCurvature = 1e-10;
 /// A step must gain at least this share of what the slope promises.
 constexpr double kArmijo = 1e-4;
 /// A step must leave at most this share of the slope.
@@ -22,40 +20,13 @@ constexpr double kWolfe = .9;
 constexpr int kLineSearchTrials = 20;
 /// Points that a whole search tries at most, for each iteration that it may take.
 constexpr int kSearchTrials = 3;
-/// The search ends when the log density rose by less than kModeTolerance nats in kModeWindow iterations.
-constexpr std::size_t kModeWindow = 8;
-constexpr double kModeTolerance = 1e-3;
+/// A search whose curvature is known ends, too, when a step has shown it along the way and the next one
+/// promises less than so many nats.
+constexpr double kSettledPromise = 1e-4;
 /// Points of the way to the mode that are kept (between this and twice this).
 constexpr std::size_t kPathPoints = 16;
 
-struct Pair {
-  Vector step;
-  Vector change;  // of the gradient of -log density
-  double inverse_curvature;
-};
-
 using Guess = std::function<Vector(const Vector&)>;  // solves with the curvature; empty where none is known
-
-// The two-loop recursion (Nocedal 1980): the inverse Hessian's product with the gradient of the log density.
-Vector ascent_direction(const std::deque<Pair>& pairs, ConstVectorRef gradient, const Guess& guess) {
-  Vector direction = gradient;
-  std::vector<double> alpha(pairs.size());
-  for (std::size_t i = pairs.size(); i-- > 0;) {
-    alpha[i] = pairs[i].inverse_curvature * pairs[i].step.dot(direction);
-    direction -= alpha[i] * pairs[i].change;
-  }
-  if (guess) {
-    direction = guess(direction);
-  } else if (!pairs.empty()) {
-    const Pair& last = pairs.back();
-    direction *= last.step.dot(last.change) / last.change.squaredNorm();
-  }
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const double beta = pairs[i].inverse_curvature * pairs[i].change.dot(direction);
-    direction += (alpha[i] - beta) * pairs[i].step;
-  }
-  return direction;
-}
 
 // Bisection for the weak Wolfe conditions (Lewis and Overton 2013): it needs no smoothness, and a log density
 // of -infinity is one more point that is too far.
@@ -89,15 +60,6 @@ bool line_search(const ObjectiveFunction& objective, const PathPoint& from, Cons
   return found;
 }
 
-void remember(std::deque<Pair>& pairs, const PathPoint& from, const PathPoint& to) {
-  Pair pair{to.theta - from.theta, from.gradient - to.gradient, 0};
-  const double curvature = pair.step.dot(pair.change);
-  if (!(curvature > kPairCurvature * pair.step.norm() * pair.change.norm())) return;
-  pair.inverse_curvature = 1 / curvature;
-  pairs.push_back(std::move(pair));
-  if (pairs.size() > kLbfgsPairs) pairs.pop_front();
-}
-
 void thin(std::vector<PathPoint>& path) {
   if (path.size() < 2 * kPathPoints) return;
   std::vector<PathPoint> kept;
@@ -108,21 +70,24 @@ void thin(std::vector<PathPoint>& path) {
 /// A search under way.
 class Search {
  public:
-  Search(const ObjectiveFunction& objective, ConstVectorRef start, Guess guess)
-      : objective_([this, &objective](ConstVectorRef theta, VectorRef gradient) {
+  Search(const ObjectiveFunction& objective, ConstVectorRef start, const SearchLimits& limits, Guess guess)
+      : limits_(limits),
+        objective_([this, &objective](ConstVectorRef theta, VectorRef gradient) {
           ++trials_;
           return objective(theta, gradient);
         }),
         guess_(std::move(guess)),
-        at_{start, Vector(start.size()), 0} {
+        at_{start, Vector(start.size()), 0},
+        pairs_(limits.pairs) {
     at_.log_density = objective(at_.theta, at_.gradient);
     found_.path.push_back(at_);
     recent_.push_back(at_.log_density);
   }
 
-  ModeSearch run(int max_iterations) {
+  ModeSearch run() {
+    const int most = limits_.iterations;
     try {
-      for (int k = 1; k <= max_iterations && trials_ < kSearchTrials * max_iterations && step(k); ++k) {
+      for (int k = 1; k <= most && trials_ < kSearchTrials * most && step(k); ++k) {
       }
     } catch (const Stopped&) {  // the highest point so far
     }
@@ -133,7 +98,7 @@ class Search {
  private:
   /// False where the search is over.
   bool step(int number) {
-    Vector direction = ascent_direction(pairs_, at_.gradient, guess_);
+    Vector direction = guess_ ? pairs_.direction(at_.gradient, guess_) : pairs_.direction(at_.gradient);
     if (!(direction.dot(at_.gradient) > 0)) {
       pairs_.clear();
       direction = at_.gradient;
@@ -141,6 +106,10 @@ class Search {
     const double size = direction.norm();
     if (!(size > 0) || !std::isfinite(size)) {
       found_.converged = size == 0;
+      return false;
+    }
+    if (guess_ && !pairs_.empty() && .5 * direction.dot(at_.gradient) < kSettledPromise) {
+      found_.converged = true;
       return false;
     }
     PathPoint next;
@@ -151,7 +120,7 @@ class Search {
       pairs_.clear();
       return !found_.converged;
     }
-    remember(pairs_, at_, next);
+    pairs_.add(next.theta - at_.theta, at_.gradient - next.gradient);
     at_ = std::move(next);
     keep_on_path(number);
     found_.converged = stopped_rising();
@@ -168,17 +137,18 @@ class Search {
 
   bool stopped_rising() {
     recent_.push_back(at_.log_density);
-    if (recent_.size() > kModeWindow) recent_.pop_front();
-    return recent_.size() == kModeWindow &&
-           recent_.back() - recent_.front() < kModeTolerance * (1 + 1e-9 * std::abs(at_.log_density));
+    if (recent_.size() > limits_.window) recent_.pop_front();
+    return recent_.size() == limits_.window &&
+           recent_.back() - recent_.front() < limits_.tolerance * (1 + 1e-9 * std::abs(at_.log_density));
   }
 
+  SearchLimits limits_;
   ObjectiveFunction objective_;
   int trials_ = 0;
   Guess guess_;
   PathPoint at_;
   ModeSearch found_;
-  std::deque<Pair> pairs_;
+  PairMemory pairs_;
   std::deque<double> recent_;
   int stride_ = 1;
 };
@@ -189,26 +159,27 @@ ObjectiveFunction log_density_of(Evaluator& evaluator) {
 
 }  // namespace
 
-ModeSearch maximize(const ObjectiveFunction& objective, ConstVectorRef start, int max_iterations) {
-  return Search(objective, start, nullptr).run(max_iterations);
+ModeSearch maximize(const ObjectiveFunction& objective, ConstVectorRef start, const SearchLimits& limits) {
+  return Search(objective, start, limits, nullptr).run();
 }
 
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations) {
-  return maximize(log_density_of(evaluator), start, max_iterations);
+  return maximize(log_density_of(evaluator), start, {max_iterations});
 }
 
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
                        ConstMatrixRef curvature) {
   const Eigen::LLT<Matrix> factor(curvature);
-  return Search(log_density_of(evaluator), start, [&](const Vector& v) -> Vector { return factor.solve(v); })
-      .run(max_iterations);
+  return Search(log_density_of(evaluator), start, {max_iterations},
+                [&](const Vector& v) -> Vector { return factor.solve(v); })
+      .run();
 }
 
 ModeSearch search_mode(Evaluator& evaluator, ConstVectorRef start, int max_iterations,
                        std::shared_ptr<const FactoredPrecision> curvature) {
-  return Search(log_density_of(evaluator), start,
+  return Search(log_density_of(evaluator), start, {max_iterations},
                 [&](const Vector& v) -> Vector { return curvature->solve(v).col(0); })
-      .run(max_iterations);
+      .run();
 }
 
 }  // namespace magva

@@ -24,9 +24,17 @@ struct ModeSearch {
 /// A function to maximise: its value, and its gradient into the second argument; -infinity where it has none.
 using ObjectiveFunction = std::function<double(ConstVectorRef, VectorRef)>;
 
+/// How far a search goes, and what it remembers.
+struct SearchLimits {
+  int iterations;
+  double tolerance = 1e-3;  ///< it ends when the value rose by less than this ...
+  std::size_t window = 8;   ///< ... in so many iterations
+  std::size_t pairs = 20;   ///< of L-BFGS
+};
+
 /// L-BFGS from `start`, whose value must be finite. Where the objective throws Stopped, the highest point so
 /// far.
-ModeSearch maximize(const ObjectiveFunction& objective, ConstVectorRef start, int max_iterations);
+ModeSearch maximize(const ObjectiveFunction& objective, ConstVectorRef start, const SearchLimits& limits);
 
 /// Searches from `start`, whose log density must be finite. Where the evaluator's fit must end on the way,
 /// this returns the highest point so far.

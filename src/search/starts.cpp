@@ -146,12 +146,13 @@ std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from
   return best;
 }
 
-std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& search, std::uint64_t seed) {
+std::optional<Candidate> best_on_path(Evaluator& evaluator, const std::vector<PathPoint>& path,
+                                      std::uint64_t seed) {
   std::optional<Candidate> best;
   double best_elbo = -std::numeric_limits<double>::infinity();
-  const std::size_t stride = std::max<std::size_t>(1, search.path.size() / kPathTrials);
-  for (std::size_t i = 0; i < search.path.size(); i += stride) {
-    auto candidate = candidate_at(evaluator, search.path[i], nullptr);
+  const std::size_t stride = std::max<std::size_t>(1, path.size() / kPathTrials);
+  for (std::size_t i = 0; i < path.size(); i += stride) {
+    auto candidate = candidate_at(evaluator, path[i], nullptr);
     if (!candidate) continue;
     const ElboEstimate estimate = estimate_elbo(evaluator, local_gaussian(*candidate), kPathDraws, seed);
     if (estimate.rejected > kPathDraws / 4 || !(estimate.elbo > best_elbo)) continue;

@@ -47,7 +47,8 @@ std::optional<Candidate> polish_mode(Evaluator& evaluator, const PathPoint& from
                                      const HessianPattern* pattern = nullptr);
 
 /// The point on a search's way whose local Gaussian has the best ELBO.
-std::optional<Candidate> best_on_path(Evaluator& evaluator, const ModeSearch& search, std::uint64_t seed);
+std::optional<Candidate> best_on_path(Evaluator& evaluator, const std::vector<PathPoint>& path,
+                                      std::uint64_t seed);
 
 /// Whether two candidates are the same mode, as far as the first one's curvature can tell.
 bool same_place(const Candidate& a, const Candidate& b);

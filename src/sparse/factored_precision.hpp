@@ -32,6 +32,9 @@ class PrecisionStructure {
   Matrix times(ConstVectorRef values, ConstMatrixRef x) const;
 
  private:
+  Matrix dense(ConstVectorRef values) const;
+  Matrix times_by_entries(ConstVectorRef values, ConstMatrixRef x) const;
+
   Index m_;
   std::vector<Index> rows_;
   std::vector<Index> columns_;

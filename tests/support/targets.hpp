@@ -16,6 +16,11 @@ inline Matrix random_matrix(Index rows, Index cols, std::uint64_t seed) {
   return out;
 }
 
+inline Matrix random_precision(Index m, std::uint64_t seed) {
+  const Matrix x = random_matrix(2 * m, m, seed);
+  return x.transpose() * x + .1 * Matrix::Identity(m, m);
+}
+
 /// log h = log N(theta; mean, covariance) + log_evidence.
 inline auto gaussian_target(const Vector& mean, const Matrix& covariance, double log_evidence) {
   const Matrix precision = covariance.inverse();

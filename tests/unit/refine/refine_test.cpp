@@ -237,5 +237,23 @@ TEST(Refinement, ConvergesToAGaussianPosteriorFromAPoorStart) {
   }
 }
 
+// Standard normals with fine ripples, whose gradients are off by 100 sin(1000 theta): all of it is noise, and
+// the best Gaussian is the standard normal.
+TEST(Refinement, EndsWhereNoBatchIsLargeEnough) {
+  const auto model = make_model(2, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta.array() - 100 * (1000 * theta.array()).sin();
+    return -.5 * theta.squaredNorm() + .1 * (1000 * theta.array()).cos().sum();
+  });
+  Evaluator evaluator(model, 1);
+  Refinement refinement(evaluator, {Vector::Zero(2), make_full_rank(Matrix::Identity(2, 2)), nullptr}, 1, .1);
+  for (int k = 0; k < 1000 && refinement.status() == RefinementStatus::kRunning; ++k) refinement.step();
+  EXPECT_EQ(refinement.status(), RefinementStatus::kExhausted);
+  EXPECT_NE(refinement.stop_detail().find("more than there can be"), std::string::npos);
+  // Noise costs about one and a half times the tolerance at most: .15 nats, times a fifth of a chi-squared
+  // variable, as there are five parameters, which is above 4.1 once in a thousand times.
+  const Gaussian found = refinement.posterior();
+  EXPECT_LT(kl_divergence(found, Gaussian::dense(Vector::Zero(2), Matrix::Identity(2, 2))), .62);
+}
+
 }  // namespace
 }  // namespace magva

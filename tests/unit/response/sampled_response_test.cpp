@@ -184,6 +184,39 @@ TEST(SampledResponse, HasTheSdsOfASkewedPosterior) {
   EXPECT_NEAR(found.elbo, own.elbo, 4 * std::hypot(found.elbo_se, own.se));
 }
 
+TEST(SampledResponse, TakesAsManyPairsAsItNeeds) {
+  constexpr std::int64_t most = 100'000;
+  const auto gaussian = make_model(3, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    return -.5 * theta.squaredNorm();
+  });
+  Evaluator few(gaussian, 1);
+  const Gaussian standard = Gaussian::dense(Vector::Zero(3), Matrix::Identity(3, 3));
+  ASSERT_TRUE(correct_by_response(few, standard, most, 1).has_value());
+  EXPECT_EQ(few.evaluations(), sample_cost(3, 32));
+
+  const LogGamma density{2};
+  const auto skewed = make_model(2, density);
+  Evaluator many(skewed, 1);
+  const auto found = correct_by_response(many, fit(skewed).posterior, most, 1);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_GT(many.evaluations(), 2 * sample_cost(2, 32));
+  EXPECT_LT(found->se, .01);  // twice what is asked for: the number of pairs comes from a noisy estimate
+}
+
+TEST(SampledResponse, TakesNoSecondSampleThatIsTooSmall) {
+  // The Hessian at a draw is off by 2.2 cos(6 theta), so that log sds by 32 pairs have standard errors
+  // of .14: 34 pairs do not bring them down to .05, which a correction may have, nor to twice as much.
+  const auto rippled = make_model(2, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta.array() - 2.2 / 6 * (6 * theta.array()).sin();
+    return -.5 * theta.squaredNorm() + 2.2 / 36 * (6 * theta.array()).cos().sum();
+  });
+  Evaluator evaluator(rippled, 1);
+  const Gaussian q = Gaussian::dense(Vector::Zero(2), Matrix::Identity(2, 2));
+  EXPECT_FALSE(correct_by_response(evaluator, q, sample_cost(2, 34), 2).has_value());
+  EXPECT_EQ(evaluator.evaluations(), sample_cost(2, 32));
+}
+
 TEST(SampledResponse, IsLeftOutWhereGradientsAreTooFew) {
   const auto model = make_model(3, CurvedDensity());
   Evaluator evaluator(model, 1);

@@ -64,6 +64,29 @@ TEST(ModeSearch, WithTheRightCurvatureItIsOneNewtonStep) {
   EXPECT_LT((search.end.theta - mean).norm(), 1e-9);
 }
 
+TEST(ModeSearch, WithTheRightCurvatureItEndsAtTheMode) {
+  const Matrix precision = random_precision(12);
+  const auto model = quadratic(test::random_matrix(12, 1, 6), precision);
+  Evaluator evaluator(model, 1);
+  const ModeSearch search = search_mode(evaluator, Vector::Zero(12), 60, precision);
+  EXPECT_TRUE(search.converged);
+  EXPECT_EQ(evaluator.evaluations(), 2);  // at the start and at the mode
+}
+
+// Of exp(-sqrt(1 + theta^2)) far out: there the gradient hardly changes, and a curvature of 1 promises
+// little.
+TEST(ModeSearch, WithACurvatureThatIsTooLargeItDoesNotEndOnASlope) {
+  const auto model = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
+    const double root = std::sqrt(1 + theta(0) * theta(0));
+    gradient(0) = -theta(0) / root;
+    return -root;
+  });
+  Evaluator evaluator(model, 1);
+  const ModeSearch search = search_mode(evaluator, Vector{{1000}}, 60, Matrix{{1e5}});
+  EXPECT_TRUE(search.converged);
+  EXPECT_NEAR(search.end.theta(0), 0, .1);
+}
+
 TEST(ModeSearch, StoppedItReturnsTheHighestPointSoFar) {
   const auto model = valley();
   const std::vector<Observer> observers;
@@ -208,6 +231,16 @@ TEST(Candidates, ASpikeIsNotTheOnlyOne) {
   EXPECT_NEAR(found.candidates[0].centre.theta(groups), -13, .1);
   EXPECT_FALSE(found.candidates[1].is_mode);
   EXPECT_GT(found.candidates[1].centre.theta(groups), -5);
+}
+
+TEST(Candidates, OfAGaussianThereIsOne) {
+  const auto model = quadratic(Vector{{1, 2, 3}}, random_precision(3));
+  Evaluator evaluator(model, 1);
+  SearchState state;
+  state.points = {Vector{{9, -9, 9}}, Vector{{-3, 3, 0}}};
+  const SearchResult found = find_candidates(evaluator, state, 1);
+  ASSERT_EQ(found.candidates.size(), 1U);
+  EXPECT_TRUE(found.candidates.front().is_mode);
 }
 
 TEST(Candidates, TwoModesAreFoundOnceEach) {

@@ -58,6 +58,24 @@ TEST_F(GridPrecision, ProductsAndSolutionsAreThoseOfTheDenseMatrix) {
               1e-10);
 }
 
+// Products of nearly full matrices with many columns are those of a dense one: against one column at a time.
+TEST(PrecisionStructure, ManyColumnsOfANearlyFullMatrixAreThoseOfOneAtATime) {
+  constexpr Index size = 40;
+  std::vector<Index> rows, columns;
+  for (Index j = 0; j < size; ++j)
+    for (Index i = j; i < size; ++i)
+      if ((i + 2 * j) % 5 != 0 || i == j) {
+        rows.push_back(i);
+        columns.push_back(j);
+      }
+  const PrecisionStructure structure(size, rows, columns);
+  const Vector values = test::random_matrix(structure.entries(), 1, 4);
+  const Matrix v = test::random_matrix(size, 50, 5);
+  const Matrix together = structure.times(values, v);
+  for (Index s = 0; s < v.cols(); ++s)
+    EXPECT_LT((together.col(s) - structure.times(values, v.col(s))).norm(), 1e-13 * v.norm());
+}
+
 TEST_F(GridPrecision, SelectedInversionGivesTheVariances) {
   EXPECT_LT((precision->variances() - sigma.diagonal()).norm(), 1e-12 * sigma.diagonal().norm());
 }
