@@ -40,10 +40,12 @@ class JaxFunction:
     compiling it does. Costs are counted in XLA's operations, not by a clock: the same fit makes the same calls, and has the same bits.
     """
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self, function: Callable[[Any], Any], larger: JaxFunction | None = None) -> None:
+        """``larger``: a function that takes more memory for each theta; what is too large a batch for it is not tried here."""
         import jax
 
         self._function = jax.jit(function)  # by itself, so that it is traced once for all sizes
+        self._larger = larger
         self._compiled: dict[int, Any] = {}
         self._lost: dict[int, float] = {}  # by sizes that are not compiled
         self._point = 0.0  # seconds for one theta
@@ -67,6 +69,11 @@ class JaxFunction:
             while self._largest > _FIRST and self._largest * _memory(self._compiled[size]) > _CACHE * size:
                 self._largest //= 2
 
+    @property
+    def largest(self) -> int:
+        """The largest batch that fits into a cache, as far as that is known."""
+        return self._largest if self._larger is None else min(self._largest, self._larger.largest)
+
     def seconds(self, count: int) -> float:
         """What so many draws cost by the size that suits them best."""
         return min((self._seconds(size, count) for size in self._compiled), default=0.0)
@@ -76,7 +83,7 @@ class JaxFunction:
 
     def _size(self, count: int, dim: int) -> int:
         """Of the batches for so many draws."""
-        best = min(self._largest, 1 << (count - 1).bit_length())
+        best = min(self.largest, 1 << (count - 1).bit_length())
         if not self._compiled:
             self._compile(max(best, _FIRST), dim)
         size = min(self._compiled, key=lambda size: self._seconds(size, count))
@@ -130,7 +137,7 @@ class JaxDensity:
         import jax
 
         self._function = JaxFunction(jax.value_and_grad(log_density))
-        self._value_function = JaxFunction(log_density)
+        self._value_function = JaxFunction(log_density, larger=self._function)
         self._wasted = 0.0
 
     def values(self, columns: Array) -> Array:

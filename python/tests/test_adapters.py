@@ -146,6 +146,19 @@ class TestJax:
         expected = np.sin(np.arange(20_000.0) * theta[:, :1]).sum(axis=1)
         np.testing.assert_allclose(mapped(theta), expected, rtol=1e-9, atol=1e-9)
 
+    def test_values_are_asked_for_in_batches_that_suit_gradients(self):
+        import jax.numpy as jnp
+
+        from magva import _jax
+
+        density = _jax.JaxDensity(lambda theta: -jnp.sum(jnp.sort(jnp.cosh(jnp.arange(20_000.0) * theta[0] / 2e4))))
+        columns = np.asfortranarray(RNG.normal(size=(1, 256)))
+        values, _ = density(columns[:, :1])
+        assert density._function.largest == 16
+        density._wasted = _jax._COMPILING
+        np.testing.assert_allclose(density.values(columns)[:1], values, rtol=1e-12)
+        assert set(density._value_function._compiled) == {16}
+
     def test_values_alone_are_those_with_gradients(self):
         import jax.numpy as jnp
 
