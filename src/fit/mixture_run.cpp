@@ -1,5 +1,8 @@
 #include "fit/mixture_run.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -113,6 +116,15 @@ class MixtureTrial {
   MixtureTrial(Evaluator& evaluator, const FitOptions& options, FitResult& result)
       : evaluator_(evaluator), options_(options), result_(result), fitted_(result.posterior) {}
 
+  /// What was found before the Gaussian was fitted.
+  void compare_with(const MixtureFound& early) {
+    const bool ended = converged();
+    if (!decide(early.mixture, *early.assessed) || ended) return;
+    result_.posterior = early.around.with_shape(early.mixture);
+    result_.stopped = StopReason::kConverged;
+    result_.stop_detail = describe(early, evaluator_.model());
+  }
+
   void run(std::shared_ptr<const HessianPattern> pattern) {
     const Index m = fitted_.dimension();
     if (!worth_trying() || (!pattern && m > kMostDenseMixture)) return;
@@ -143,14 +155,15 @@ class MixtureTrial {
             fitted_.dimension() > kFullRankDimension);
   }
 
-  void decide(const std::shared_ptr<const GaussianMixture>& mixture, const AssessedMixture& found) {
+  /// Whether it is kept.
+  bool decide(const std::shared_ptr<const GaussianMixture>& mixture, const AssessedMixture& found) {
     const Assessment& by_weights = found.assessment;
     const bool keep = is_better(found);
     result_.shapes.push_back(
         {fitted_.shape(), result_.elbo, result_.elbo_se, result_.trusted, result_.doubts.size(), !keep});
     result_.shapes.push_back({mixture->shape(), by_weights.elbo, by_weights.elbo_se, by_weights.trusted,
                               by_weights.doubts.size(), keep});
-    if (!keep) return;
+    if (!keep) return false;
     result_.posterior = (converged() ? fitted_ : heaviest(*mixture)).with_shape(mixture);
     result_.elbo = by_weights.elbo;
     result_.elbo_se = by_weights.elbo_se;
@@ -159,6 +172,7 @@ class MixtureTrial {
     result_.warnings = by_weights.warnings;
     result_.doubts = by_weights.doubts;
     result_.sd_se = 0;
+    return true;
   }
 
   /// A fit that has not converged says nothing for the mixture: its own weights must.
@@ -219,6 +233,13 @@ std::optional<HyperMode> find_hyper_mode(Evaluator& evaluator, HyperMode from,
   return from;
 }
 
+/// Without an assessment.
+MixtureFound mixture_at(Evaluator& evaluator, const Gaussian& around, std::vector<Index> hyper,
+                        const std::shared_ptr<const HessianPattern>& entries, std::uint64_t seed) {
+  auto mixture = mixture_near(evaluator, around, hyper, entries, most_gradients(entries->dimension()), seed);
+  return {around, std::move(mixture), std::nullopt, std::move(hyper)};
+}
+
 /// Where weights tell that a parameter is off which is none of the hyper-parameters, a mixture over these and
 /// this one is the better one, if it is so by its own weights.
 void add_doubtful(Evaluator& evaluator, const std::shared_ptr<const HessianPattern>& entries,
@@ -262,9 +283,11 @@ std::optional<MixtureFound> find_mixture(Evaluator& evaluator, const MeanField& 
   if (hyper.empty()) return std::nullopt;
   auto mode = find_hyper_mode(evaluator, {around, hyper}, entries, options.seed);
   if (!mode || (!sure && mode->confirmed.empty())) return std::nullopt;
-  MixtureFound out{mode->around, nullptr, std::nullopt, mode->hyper};
-  out.mixture =
-      mixture_near(evaluator, out.around, out.hyper_parameters, entries, most_gradients(m), options.seed);
+  MixtureFound out = mixture_at(evaluator, mode->around, mode->hyper, entries, options.seed);
+  if (!out.mixture && mode->hyper.size() > hyper.size())
+    // The Gaussian at the mode may show more of them than a design can follow.
+    if (const auto again = gaussian_at_hyper_mode(evaluator, out.around, entries, hyper, options.seed + 7))
+      out = mixture_at(evaluator, *again, hyper, entries, options.seed);
   if (!out.mixture) return out;
   out.assessed = assess_mixture(evaluator, *out.mixture, entries->entries(), options);
   add_doubtful(evaluator, entries, options, out);
@@ -280,9 +303,22 @@ std::optional<Gaussian> hyper_mode_from(Evaluator& evaluator, const MeanField& f
                                 pattern ? pattern : full_pattern(m), hyper_parameters, options.seed + 7);
 }
 
+std::string describe(const MixtureFound& found, const Model& model) {
+  std::vector<std::string> names;
+  for (const Index i : found.hyper_parameters) names.push_back(model.parameter_name(i));
+  const Assessment& assessment = found.assessed->assessment;
+  return fmt::format(
+      "a mixture of {} Gaussians over {}, with k-hat {:.2f} and a standard error of {:.2g} of its ELBO, {}",
+      found.mixture->components().size(), fmt::join(names, ", "), assessment.khat, assessment.elbo_se,
+      found.assessed->without_doubt() ? "leaves no mean or sd in doubt"
+                                      : "is nearer than the joint Gaussian, and leaves a doubt");
+}
+
 void try_mixture(Evaluator& evaluator, const std::shared_ptr<const HessianPattern>& pattern,
-                 const FitOptions& options, FitResult& result) {
-  MixtureTrial(evaluator, options, result).run(pattern);
+                 const MixtureFound* early, const FitOptions& options, FitResult& result) {
+  MixtureTrial trial(evaluator, options, result);
+  if (early != nullptr && early->assessed) trial.compare_with(*early);
+  trial.run(pattern);
 }
 
 }  // namespace magva
