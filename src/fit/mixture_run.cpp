@@ -233,13 +233,6 @@ std::optional<HyperMode> find_hyper_mode(Evaluator& evaluator, HyperMode from,
   return from;
 }
 
-/// Without an assessment.
-MixtureFound mixture_at(Evaluator& evaluator, const Gaussian& around, std::vector<Index> hyper,
-                        const std::shared_ptr<const HessianPattern>& entries, std::uint64_t seed) {
-  auto mixture = mixture_near(evaluator, around, hyper, entries, most_gradients(entries->dimension()), seed);
-  return {around, std::move(mixture), std::nullopt, std::move(hyper)};
-}
-
 /// Where weights tell that a parameter is off which is none of the hyper-parameters, a mixture over these and
 /// this one is the better one, if it is so by its own weights.
 void add_doubtful(Evaluator& evaluator, const std::shared_ptr<const HessianPattern>& entries,
@@ -283,11 +276,9 @@ std::optional<MixtureFound> find_mixture(Evaluator& evaluator, const MeanField& 
   if (hyper.empty()) return std::nullopt;
   auto mode = find_hyper_mode(evaluator, {around, hyper}, entries, options.seed);
   if (!mode || (!sure && mode->confirmed.empty())) return std::nullopt;
-  MixtureFound out = mixture_at(evaluator, mode->around, mode->hyper, entries, options.seed);
-  if (!out.mixture && mode->hyper.size() > hyper.size())
-    // The Gaussian at the mode may show more of them than a design can follow.
-    if (const auto again = gaussian_at_hyper_mode(evaluator, out.around, entries, hyper, options.seed + 7))
-      out = mixture_at(evaluator, *again, hyper, entries, options.seed);
+  MixtureFound out{mode->around, nullptr, std::nullopt, mode->hyper};
+  out.mixture =
+      mixture_near(evaluator, out.around, out.hyper_parameters, entries, most_gradients(m), options.seed);
   if (!out.mixture) return out;
   out.assessed = assess_mixture(evaluator, *out.mixture, entries->entries(), options);
   add_doubtful(evaluator, entries, options, out);

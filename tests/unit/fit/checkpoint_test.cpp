@@ -98,6 +98,29 @@ TEST(Checkpoints, OfTheDefaultWithASparsePrecision) {
   expect_resumed_equals_whole(model, options, 3);
 }
 
+// The effects of 62 groups, whose sd is known by the mixture that is found first, and four parameters that
+// are as skewed as the logarithm of an exponential variable: the mixture leaves one of them in doubt.
+TEST(Checkpoints, OfTheDefaultWithAMixtureInDoubt) {
+  constexpr Index kGroups = 62;
+  constexpr Index kSkewed = 4;
+  const auto model = make_model(1 + kGroups + kSkewed, [](ConstVectorRef theta, VectorRef gradient) {
+    const double log_sd = theta(0);
+    const auto effect = theta.segment(1, kGroups).array();
+    const auto skewed = theta.tail(kSkewed).array();
+    const double precision = std::exp(-2 * log_sd);
+    const Vector residual = effect - Vector::LinSpaced(kGroups, -2, 2).array();
+    gradient(0) = precision * effect.square().sum() - kGroups - log_sd;
+    gradient.segment(1, kGroups) = -precision * effect.matrix() - residual;
+    gradient.tail(kSkewed) = 1 - skewed.exp();
+    return -.5 * precision * effect.square().sum() - kGroups * log_sd - .5 * log_sd * log_sd -
+           .5 * residual.squaredNorm() + (skewed - skewed.exp()).sum();
+  });
+  FitOptions options;
+  options.starts = 2;
+  options.diagnostic_draws = 500;
+  expect_resumed_equals_whole(model, options, 1);
+}
+
 TEST(Checkpoints, OfMinibatches) {
   const RowMatrix x = testing::random_design(2000, 4, 31);
   const Vector y = x * testing::normal_matrix(4, 1, 32) + testing::normal_matrix(2000, 1, 33);
