@@ -159,8 +159,10 @@ class MixtureTrial {
   bool decide(const std::shared_ptr<const GaussianMixture>& mixture, const AssessedMixture& found) {
     const Assessment& by_weights = found.assessment;
     const bool keep = is_better(found);
-    result_.shapes.push_back(
-        {fitted_.shape(), result_.elbo, result_.elbo_se, result_.trusted, result_.doubts.size(), !keep});
+    if (result_.shapes.empty())
+      result_.shapes.push_back(
+          {fitted_.shape(), result_.elbo, result_.elbo_se, result_.trusted, result_.doubts.size(), true});
+    for (ShapeReport& before : result_.shapes) before.kept = before.kept && !keep;
     result_.shapes.push_back({mixture->shape(), by_weights.elbo, by_weights.elbo_se, by_weights.trusted,
                               by_weights.doubts.size(), keep});
     if (!keep) return false;
