@@ -4,6 +4,7 @@
 
 #include "fit/checkpoint_fields.hpp"
 #include "fit/default_run.hpp"
+#include "posterior/save.hpp"
 
 namespace magva {
 
@@ -166,6 +167,27 @@ void write_refinement(io::ChecksummedWriter& out, const std::optional<Refinement
   if (refinement) refinement->save(out);
 }
 
+/// Without its assessment, which is found again.
+void write_mixture(io::ChecksummedWriter& out, const std::optional<MixtureFound>& found) {
+  out.integer(found ? 1 : 0);
+  if (!found) return;
+  io::Put{out}(found->hyper_parameters);
+  write_gaussian(out, found->around);
+  found->mixture->write(out);
+}
+
+std::optional<MixtureFound> read_mixture(io::ChecksummedReader& in, Index m) {
+  if (in.integer() == 0) return std::nullopt;
+  std::vector<Index> hyper_parameters;
+  io::Get{in}(hyper_parameters);
+  Gaussian around = read_gaussian(in);
+  const bool inside =
+      std::all_of(hyper_parameters.begin(), hyper_parameters.end(), [m](Index i) { return i >= 0 && i < m; });
+  if (around.dimension() != m || !inside) in.fail("its parts do not fit each other");
+  return MixtureFound{std::move(around), GaussianMixture::read(in, m), std::nullopt,
+                      std::move(hyper_parameters)};
+}
+
 }  // namespace
 
 // A stage that ended because the fit had to end is not done.
@@ -186,6 +208,7 @@ void DefaultRun::write_checkpoint(io::ChecksummedWriter& out) const {
   put(evaluator_.counters());
   put(control_.position());
   put(search_);
+  write_mixture(out, early_);
   put(candidates_);
   put(reports_);
   put(shape_);
@@ -212,6 +235,7 @@ void DefaultRun::read_checkpoint(io::ChecksummedReader& in) {
   get(counters);
   get(position);
   get(search_);
+  early_ = read_mixture(in, model_.dimension());
   get(candidates_);
   get(reports_);
   get(shape_);

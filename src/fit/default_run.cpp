@@ -21,10 +21,11 @@ constexpr std::int64_t kEvaluationsPerParameter = 600;
 /// What 'converged' promises: within this many nats of the family's best, or this many a parameter, if more.
 constexpr double kToleranceNats = .1;
 constexpr double kToleranceShare = .002;
-/// Iterations of each of several candidates before the best is chosen, and draws for the ELBO by which they
-/// are compared.
+/// Iterations of each of several candidates before the best is chosen, draws for the ELBO by which they
+/// are compared, and standard errors that are taken off it.
 constexpr int kRaceIterations = 24;
 constexpr Index kRaceDraws = 400;
+constexpr double kRaceErrors = 2;
 /// A candidate within so many nats of the best, and nats a parameter, is refined to the end, for so many
 /// iterations at most: it may be another mode, and a better one.
 constexpr double kRivalNats = 6;
@@ -178,6 +179,7 @@ Refinement DefaultRun::start_refinement(const std::vector<Candidate>& candidates
 
 Refinement DefaultRun::compare(std::vector<Refinement> runners, const std::vector<Candidate>& candidates) {
   control_.enter(Phase::kComparison);
+  // At least, as far as draws tell: where a log density is rounding alone it may be anything.
   std::vector<double> elbo(runners.size(), -std::numeric_limits<double>::infinity());
   try {
     for (std::size_t i = 0; i < runners.size(); ++i) {
@@ -185,9 +187,13 @@ Refinement DefaultRun::compare(std::vector<Refinement> runners, const std::vecto
         control_.report(k, runners[i].elbo());
         runners[i].step();
       }
-      if (runners[i].status() != RefinementStatus::kDiverged)
-        elbo[i] = estimate_elbo(evaluator_, runners[i].posterior(), kRaceDraws, options_.seed).elbo;
-      reports_[candidates[i].search].elbo = elbo[i];
+      if (runners[i].status() == RefinementStatus::kDiverged) {
+        reports_[candidates[i].search].elbo = elbo[i];
+        continue;
+      }
+      const ElboEstimate found = estimate_elbo(evaluator_, runners[i].posterior(), kRaceDraws, options_.seed);
+      elbo[i] = found.elbo - kRaceErrors * found.se;
+      reports_[candidates[i].search].elbo = found.elbo;
     }
   } catch (const Stopped&) {  // the best of those that were seen
   }
@@ -395,7 +401,7 @@ FitResult DefaultRun::assess_result() {
   FitResult result = report(found.posterior, std::move(found.assessment), best_ ? best_->iterations() : 0);
   result.sd_se = found.sd_se;
   try {
-    if (!control_.stopped()) try_mixture(evaluator_, shape_.pattern, options_, result);
+    if (!control_.stopped()) try_mixture(evaluator_, shape_.pattern, early_mixture(), options_, result);
   } catch (const Stopped&) {  // the result is what it was
   }
   result.seconds = control_.seconds();

@@ -74,6 +74,8 @@ class DefaultRun {
   /// Whether it is without doubt, and a search from elsewhere does not find other mass.
   bool settles(const MixtureFound& found, const MeanField& first);
   void keep_candidate(const Gaussian& around);
+  /// What was found first and left a doubt; null where there is none.
+  const MixtureFound* early_mixture();
   FitResult report_hierarchical();
 
   // exact_run.cpp
@@ -97,6 +99,7 @@ class DefaultRun {
 
   Checkpoints checkpoints_;
   std::optional<MixtureFound> hierarchical_;  // where that is the result
+  std::optional<MixtureFound> early_;         // where it is not, because of a doubt
   Stage stage_ = Stage::kSearch;
   SearchState search_;
   std::vector<Candidate> candidates_;

@@ -1,15 +1,13 @@
 // Hierarchical models, by their mass: a mean-field Gaussian shows where it is, and a mixture over the
 // hyper-parameters what it looks like. Where the mixture's own draws leave no doubt about it there is nothing
 // for a joint Gaussian to add.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "core/elbo.hpp"
 #include "fit/default_run.hpp"
 #include "fit/runs.hpp"
+#include "mixture/fit_mixture.hpp"
 
 namespace magva {
 
@@ -50,6 +48,7 @@ bool DefaultRun::fit_hierarchical() {
     return true;
   }
   keep_candidate(found->around);
+  if (found->mixture) early_ = std::move(found);
   return false;
 }
 
@@ -68,6 +67,15 @@ bool DefaultRun::settles(const MixtureFound& found, const MeanField& first) {
   return moved && apart(*found.mixture, moved->mean(), found.hyper_parameters) < kMassApart;
 }
 
+// Its assessment is not in a checkpoint.
+const MixtureFound* DefaultRun::early_mixture() {
+  if (!early_) return nullptr;
+  const Index entries =
+      search_.pattern ? search_.pattern->entries() : full_pattern(model_.dimension())->entries();
+  if (!early_->assessed) early_->assessed = assess_mixture(evaluator_, *early_->mixture, entries, options_);
+  return &*early_;
+}
+
 void DefaultRun::keep_candidate(const Gaussian& around) {
   PathPoint centre{around.mean(), Vector(around.dimension()), 0};
   centre.log_density = evaluator_.evaluate(centre.theta, centre.gradient);
@@ -79,16 +87,8 @@ void DefaultRun::keep_candidate(const Gaussian& around) {
 }
 
 FitResult DefaultRun::report_hierarchical() {
-  AssessedMixture& assessed_mixture = *hierarchical_->assessed;
-  std::vector<std::string> names;
-  for (const Index i : hierarchical_->hyper_parameters) names.push_back(model_.parameter_name(i));
-  Assessment& assessment = assessed_mixture.assessment;
-  assessment.ending = {StopReason::kConverged,
-                       fmt::format("a mixture of {} Gaussians over {}, with k-hat {:.2f} and a standard "
-                                   "error of {:.2g} of its ELBO, leaves no mean or sd in doubt",
-                                   hierarchical_->mixture->components().size(), fmt::join(names, ", "),
-                                   assessment.khat, assessment.elbo_se),
-                       true, false};
+  Assessment& assessment = hierarchical_->assessed->assessment;
+  assessment.ending = {StopReason::kConverged, describe(*hierarchical_, model_), true, false};
   FitResult result =
       assessed(hierarchical_->around.with_shape(hierarchical_->mixture), std::move(assessment));
   result.rank_path = {{model_.dimension(), std::numeric_limits<double>::quiet_NaN()}};

@@ -1,5 +1,8 @@
 #include "fit/mixture_run.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -113,6 +116,15 @@ class MixtureTrial {
   MixtureTrial(Evaluator& evaluator, const FitOptions& options, FitResult& result)
       : evaluator_(evaluator), options_(options), result_(result), fitted_(result.posterior) {}
 
+  /// What was found before the Gaussian was fitted.
+  void compare_with(const MixtureFound& early) {
+    const bool ended = converged();
+    if (!decide(early.mixture, *early.assessed) || ended) return;
+    result_.posterior = early.around.with_shape(early.mixture);
+    result_.stopped = StopReason::kConverged;
+    result_.stop_detail = describe(early, evaluator_.model());
+  }
+
   void run(std::shared_ptr<const HessianPattern> pattern) {
     const Index m = fitted_.dimension();
     if (!worth_trying() || (!pattern && m > kMostDenseMixture)) return;
@@ -143,14 +155,17 @@ class MixtureTrial {
             fitted_.dimension() > kFullRankDimension);
   }
 
-  void decide(const std::shared_ptr<const GaussianMixture>& mixture, const AssessedMixture& found) {
+  /// Whether it is kept.
+  bool decide(const std::shared_ptr<const GaussianMixture>& mixture, const AssessedMixture& found) {
     const Assessment& by_weights = found.assessment;
     const bool keep = is_better(found);
-    result_.shapes.push_back(
-        {fitted_.shape(), result_.elbo, result_.elbo_se, result_.trusted, result_.doubts.size(), !keep});
+    if (result_.shapes.empty())
+      result_.shapes.push_back(
+          {fitted_.shape(), result_.elbo, result_.elbo_se, result_.trusted, result_.doubts.size(), true});
+    for (ShapeReport& before : result_.shapes) before.kept = before.kept && !keep;
     result_.shapes.push_back({mixture->shape(), by_weights.elbo, by_weights.elbo_se, by_weights.trusted,
                               by_weights.doubts.size(), keep});
-    if (!keep) return;
+    if (!keep) return false;
     result_.posterior = (converged() ? fitted_ : heaviest(*mixture)).with_shape(mixture);
     result_.elbo = by_weights.elbo;
     result_.elbo_se = by_weights.elbo_se;
@@ -159,6 +174,7 @@ class MixtureTrial {
     result_.warnings = by_weights.warnings;
     result_.doubts = by_weights.doubts;
     result_.sd_se = 0;
+    return true;
   }
 
   /// A fit that has not converged says nothing for the mixture: its own weights must.
@@ -280,9 +296,22 @@ std::optional<Gaussian> hyper_mode_from(Evaluator& evaluator, const MeanField& f
                                 pattern ? pattern : full_pattern(m), hyper_parameters, options.seed + 7);
 }
 
+std::string describe(const MixtureFound& found, const Model& model) {
+  std::vector<std::string> names;
+  for (const Index i : found.hyper_parameters) names.push_back(model.parameter_name(i));
+  const Assessment& assessment = found.assessed->assessment;
+  return fmt::format(
+      "a mixture of {} Gaussians over {}, with k-hat {:.2f} and a standard error of {:.2g} of its ELBO, {}",
+      found.mixture->components().size(), fmt::join(names, ", "), assessment.khat, assessment.elbo_se,
+      found.assessed->without_doubt() ? "leaves no mean or sd in doubt"
+                                      : "is nearer than the joint Gaussian, and leaves a doubt");
+}
+
 void try_mixture(Evaluator& evaluator, const std::shared_ptr<const HessianPattern>& pattern,
-                 const FitOptions& options, FitResult& result) {
-  MixtureTrial(evaluator, options, result).run(pattern);
+                 const MixtureFound* early, const FitOptions& options, FitResult& result) {
+  MixtureTrial trial(evaluator, options, result);
+  if (early != nullptr && early->assessed) trial.compare_with(*early);
+  trial.run(pattern);
 }
 
 }  // namespace magva

@@ -22,6 +22,9 @@ struct MixtureFound {
   std::vector<Index> hyper_parameters;
 };
 
+/// How many Gaussians over which parameters, and what their weights say.
+std::string describe(const MixtureFound& found, const Model& model);
+
 /// From a mean-field Gaussian. Nothing where no parameter spoils a joint Gaussian, or where the others cannot
 /// be followed. `pattern`, if it is null and there are hyper-parameters, is looked for; it stays null where
 /// the Hessian is dense.
@@ -35,11 +38,12 @@ std::optional<Gaussian> hyper_mode_from(Evaluator& evaluator, const MeanField& f
                                         const std::vector<Index>& hyper_parameters,
                                         const FitOptions& options);
 
-/// Puts a mixture into a result whose Gaussian is in doubt for its shape, or has no sds by linear response,
-/// or has not converged, if a few hyper-parameters explain that, and if the mixture is better: its ELBO is
-/// not lower, it is not more in doubt, and for a fit that has not converged its importance weights confirm
+/// Puts a mixture into a result if it is better: its ELBO is not lower, it is not more in doubt, and for a
+/// fit that has not converged its importance weights confirm it. First `early`, if it has one: what was found
+/// before the Gaussian was fitted, and left a doubt; then, where the Gaussian is in doubt for its shape, or
+/// has no sds by linear response, or has not converged, and a few hyper-parameters explain that, one around
 /// it. `pattern`: of the Hessian; null where it is dense or not known.
 void try_mixture(Evaluator& evaluator, const std::shared_ptr<const HessianPattern>& pattern,
-                 const FitOptions& options, FitResult& result);
+                 const MixtureFound* early, const FitOptions& options, FitResult& result);
 
 }  // namespace magva

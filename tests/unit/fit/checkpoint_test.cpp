@@ -32,6 +32,7 @@ void expect_same_bits(const FitResult& a, const FitResult& b, const std::string&
   EXPECT_EQ(a.starts.size(), b.starts.size()) << when;
   EXPECT_EQ(a.rank_path.size(), b.rank_path.size()) << when;
   EXPECT_EQ(a.warnings.size(), b.warnings.size()) << when;
+  EXPECT_EQ(a.shapes.size(), b.shapes.size()) << when;
 }
 
 /// Interrupts the fit at several of the moments at which observers are called, and resumes it.
@@ -96,6 +97,28 @@ TEST(Checkpoints, OfTheDefaultWithASparsePrecision) {
   options.max_iterations = 12;
   options.diagnostic_draws = 100;
   expect_resumed_equals_whole(model, options, 3);
+}
+
+// The effects of 62 groups, whose sd makes a mixture that is found first, and eight parameters with t
+// distributions, of which that mixture leaves one in doubt.
+TEST(Checkpoints, OfTheDefaultWithAMixtureInDoubt) {
+  constexpr Index kGroups = 62;
+  constexpr Index kTails = 8;
+  const auto model = make_model(1 + kGroups + kTails, [](ConstVectorRef theta, VectorRef gradient) {
+    const double log_sd = theta(0);
+    const auto effect = theta.segment(1, kGroups).array();
+    const auto tail = theta.tail(kTails).array();
+    const double precision = std::exp(-2 * log_sd);
+    const Vector residual = effect - Vector::LinSpaced(kGroups, -2, 2).array();
+    gradient(0) = precision * effect.square().sum() - kGroups - log_sd;
+    gradient.segment(1, kGroups) = -precision * effect.matrix() - residual;
+    gradient.tail(kTails) = -6 * tail / (5 + tail.square());
+    return -.5 * precision * effect.square().sum() - kGroups * log_sd - .5 * log_sd * log_sd -
+           .5 * residual.squaredNorm() - 3 * (1 + tail.square() / 5).log().sum();
+  });
+  FitOptions options;
+  options.starts = 2;
+  expect_resumed_equals_whole(model, options, 1);
 }
 
 TEST(Checkpoints, OfMinibatches) {

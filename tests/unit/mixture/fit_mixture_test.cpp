@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "fit/mixture_run.hpp"
 #include "magva/fit.hpp"
 #include "mixture/hyper_parameters.hpp"
 #include "mixture/spline.hpp"
@@ -124,6 +125,43 @@ TEST(FitMixture, IsWhatTheDefaultReportsOfARandomWalkInNoise) {
     EXPECT_LT(worst_sd(result.posterior.best(), exact), .1);
     EXPECT_TRUE(result.trusted);
   }
+}
+
+/// A result that says this of a Gaussian.
+FitResult result_of(const Gaussian& q, StopReason stopped, double elbo, std::vector<Warning> warnings) {
+  const bool trusted = warnings.empty();
+  return {q, std::nullopt, stopped, "", elbo, .01, .1, trusted, std::move(warnings), {}, {}, {}, 0, 0, 0, 0};
+}
+
+// Whatever became of the joint Gaussian: the better of both is the result.
+TEST(TryMixture, KeepsWhatWasFoundBeforeIfThatIsBetter) {
+  const Groups groups = simulated_groups(70, .5, .3, 11);
+  const auto model = groups.model();
+  Evaluator evaluator(model, 1);
+  const FitOptions options;
+  std::shared_ptr<const HessianPattern> pattern;
+  const auto mass = fit_mean_field(evaluator, model.start(), 1);
+  ASSERT_TRUE(mass.has_value());
+  const auto early = find_mixture(evaluator, *mass, pattern, options);
+  ASSERT_TRUE(early && early->assessed);
+  const double elbo = early->assessed->assessment.elbo;
+
+  const Gaussian far = Gaussian::dense(Vector::Constant(72, 50), Matrix::Identity(72, 72));
+  FitResult diverged =
+      result_of(far, StopReason::kDiverged, -1e6, {{WarningKind::kNotConverged, "it diverged"}});
+  try_mixture(evaluator, pattern, &*early, options, diverged);
+  EXPECT_EQ(diverged.elbo, elbo);
+  EXPECT_EQ(diverged.stopped, StopReason::kConverged);
+  EXPECT_TRUE(diverged.trusted);
+  EXPECT_TRUE(diverged.warnings.empty());
+  const Moments exact = exact_moments(groups);
+  EXPECT_LT(worst_mean(diverged.posterior.best(), exact), .05);
+  EXPECT_LT(worst_sd(diverged.posterior.best(), exact), .05);
+
+  FitResult better = result_of(far, StopReason::kConverged, elbo + 1, {});
+  try_mixture(evaluator, pattern, &*early, options, better);
+  EXPECT_EQ(better.elbo, elbo + 1);
+  EXPECT_EQ(better.posterior.mean(), far.mean());
 }
 
 TEST(TrendedSpline, GoesThroughItsPointsAndHasQuadraticsExactly) {
