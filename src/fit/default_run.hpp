@@ -74,6 +74,8 @@ class DefaultRun {
   /// Whether it is without doubt, and a search from elsewhere does not find other mass.
   bool settles(const MixtureFound& found, const MeanField& first);
   void keep_candidate(const Gaussian& around);
+  /// Where the mass is, for the search: its modes may be far from it, or spikes.
+  void keep_place(const MeanField& first);
   FitResult report_hierarchical();
 
   // exact_run.cpp

@@ -31,6 +31,8 @@ constexpr double kSignalShare = .2;
 constexpr double kDriftShare = .5;
 /// The same for the signal of the blocks that the covariance's steps leave out where m is large.
 constexpr double kUnseenShare = .5;
+/// Iterations of an epoch that are averaged.
+constexpr double kAveragedIterations = 16;
 /// Largest growth of a batch from one epoch to the next.
 constexpr double kMostGrowth = 4;
 /// So many times the largest batch are out of reach; a little less noise may come by itself. Then noise that
@@ -177,6 +179,16 @@ void Refinement::State::end_epoch() {
   // Where noise hides nothing, another epoch like this one will tell.
   if (!moved && !calm) take_more_draws(floor, std::hypot(se, unseen.signal_se));
   if (status == RefinementStatus::kRunning) restart_epoch();
+}
+
+// Where the promise is out of reach, noise that is good enough is all that a larger batch can bring.
+Index Refinement::State::most_useful_pairs() const {
+  const double floor = (mean_gain.noise() + covariance_gain.noise()) / kAveragedIterations;
+  const double size = static_cast<double>(pairs) * floor / tolerance;
+  const Index most = most_pairs();
+  if (size / kFloorShare <= kOutOfReach * static_cast<double>(most)) return most;
+  const double enough = std::exp2(std::ceil(std::log2(size / kGoodEnough)));
+  return static_cast<Index>(std::clamp(enough, static_cast<double>(pairs), static_cast<double>(most)));
 }
 
 // Noise and standard error of the signal fall like one over the draws.
