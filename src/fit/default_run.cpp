@@ -282,8 +282,10 @@ bool DefaultRun::refine_rival(Refinement& rival) {
 
 bool DefaultRun::hopeless(const Refinement& rival) {
   const ElboEstimate now = estimate_elbo(evaluator_, rival.posterior(), kRaceDraws, options_.seed);
-  // With as many draws as the best has taken it has had its chance, whatever it promises.
-  const double promised = rival.draws() < best_->draws() ? kRivalSteps * rival.promised_gain() : 0;
+  // Where its next window would take more draws than the best has taken it has had its chance, whatever it
+  // promises.
+  const double next = rival.draws() + static_cast<double>(2 * kWindow * rival.pairs());
+  const double promised = next < best_->draws() ? kRivalSteps * rival.promised_gain() : 0;
   return now.elbo + 2 * now.se + promised < contest_->elbo - kModeNats;
 }
 

@@ -4,6 +4,7 @@
 #include <Eigen/LU>
 #include <Eigen/QR>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/noise.hpp"
@@ -253,6 +254,25 @@ TEST(Refinement, EndsWhereNoBatchIsLargeEnough) {
   // variable, as there are five parameters, which is above 4.1 once in a thousand times.
   const Gaussian found = refinement.posterior();
   EXPECT_LT(kl_divergence(found, Gaussian::dense(Vector::Zero(2), Matrix::Identity(2, 2))), .62);
+}
+
+// Smaller ripples: the promise is still out of reach, but noise that is good enough is not, and the batches
+// end there.
+TEST(Refinement, TakesNoMoreDrawsThanAreOfUse) {
+  const auto model = make_model(2, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta.array() - 40 * (1000 * theta.array()).sin();
+    return -.5 * theta.squaredNorm() + .04 * (1000 * theta.array()).cos().sum();
+  });
+  Evaluator evaluator(model, 1);
+  Refinement refinement(evaluator, {Vector::Zero(2), make_full_rank(Matrix::Identity(2, 2)), nullptr}, 1, .1);
+  Index most = 0;
+  for (int k = 0; k < 1000 && refinement.status() == RefinementStatus::kRunning; ++k) {
+    most = std::max(most, refinement.pairs());
+    refinement.step();
+  }
+  EXPECT_EQ(refinement.status(), RefinementStatus::kExhausted);
+  EXPECT_LT(most, 4096);
+  EXPECT_LE(refinement.draws(), static_cast<double>(evaluator.evaluations()));
 }
 
 }  // namespace
