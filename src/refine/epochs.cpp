@@ -181,11 +181,13 @@ void Refinement::State::end_epoch() {
   if (status == RefinementStatus::kRunning) restart_epoch();
 }
 
-// Where the promise is out of reach, noise that is good enough is all that a larger batch can bring.
 Index Refinement::State::most_useful_pairs() const {
   const double floor = (mean_gain.noise() + covariance_gain.noise()) / kAveragedIterations;
-  const double size = static_cast<double>(pairs) * floor / tolerance;
-  const Index most = most_pairs();
+  return useful_pairs(pairs, floor / tolerance, most_pairs());
+}
+
+Index useful_pairs(Index pairs, double noise, Index most) {
+  const double size = static_cast<double>(pairs) * noise;
   if (size / kFloorShare <= kOutOfReach * static_cast<double>(most)) return most;
   const double enough = std::exp2(std::ceil(std::log2(size / kGoodEnough)));
   return static_cast<Index>(std::clamp(enough, static_cast<double>(pairs), static_cast<double>(most)));

@@ -256,23 +256,17 @@ TEST(Refinement, EndsWhereNoBatchIsLargeEnough) {
   EXPECT_LT(kl_divergence(found, Gaussian::dense(Vector::Zero(2), Matrix::Identity(2, 2))), .62);
 }
 
-// Smaller ripples: the promise is still out of reach, but noise that is good enough is not, and the batches
-// end there.
-TEST(Refinement, TakesNoMoreDrawsThanAreOfUse) {
-  const auto model = make_model(2, [](ConstVectorRef theta, VectorRef gradient) {
-    gradient = -theta.array() - 40 * (1000 * theta.array()).sin();
-    return -.5 * theta.squaredNorm() + .04 * (1000 * theta.array()).cos().sum();
-  });
-  Evaluator evaluator(model, 1);
-  Refinement refinement(evaluator, {Vector::Zero(2), make_full_rank(Matrix::Identity(2, 2)), nullptr}, 1, .1);
-  Index most = 0;
-  for (int k = 0; k < 1000 && refinement.status() == RefinementStatus::kRunning; ++k) {
-    most = std::max(most, refinement.pairs());
-    refinement.step();
-  }
-  EXPECT_EQ(refinement.status(), RefinementStatus::kExhausted);
-  EXPECT_LT(most, 4096);
-  EXPECT_LE(refinement.draws(), static_cast<double>(evaluator.evaluations()));
+// Converged is noise below .2 of the tolerance, out of reach are 1.5 times the most pairs, and 1.5 times the
+// tolerance is good enough.
+TEST(Refinement, TakesNoMorePairsThanAreOfUse) {
+  // 100 pairs leave 10 tolerances, so that 5,000 are needed: within reach.
+  EXPECT_EQ(useful_pairs(100, 10, 4096), 4096);
+  // 200 pairs leave 10: 10,000 are out of reach, and 1,333 leave 1.5 tolerances.
+  EXPECT_EQ(useful_pairs(200, 10, 4096), 2048);
+  // The same with 4,000, which leave .5: a batch is not made smaller.
+  EXPECT_EQ(useful_pairs(4000, .5, 4096), 4000);
+  // Nothing is good enough.
+  EXPECT_EQ(useful_pairs(4000, 10, 4096), 4096);
 }
 
 }  // namespace
