@@ -10,6 +10,7 @@
 #include "assess/named_marginals.hpp"
 #include "assess/other_modes.hpp"
 #include "assess/pareto.hpp"
+#include "assess/second_order.hpp"
 #include "assess/tails.hpp"
 #include "assess/weight_test.hpp"
 #include "core/elbo.hpp"
@@ -176,6 +177,7 @@ bool look_further(Evaluator& evaluator, const Gaussian& q, const SmoothedWeights
   const Gaussian& reported = out.correction_holds ? q.corrected() : q;
   if (out.ending.claims_optimum && options.probe_tails && reported.is_dense())
     assess_other_modes(evaluator, reported, options.seed + 5, out);
+  if (out.ending.claims_optimum) assess_second_order(evaluator, reported, options.seed + 9, out);
   assess_weighted_moments(evaluator, q, weights, options, out);
   return understood || (out.correction_holds && options.response < kSmallResponse);
 }

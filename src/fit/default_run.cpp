@@ -32,7 +32,7 @@ constexpr double kRivalNats = 6;
 constexpr double kRivalShare = .1;
 constexpr int kRivalIterations = 400;
 /// A rival that is still below the best, and too far below to be worth a warning, after so many steps as its
-/// gradients promise is given up.
+/// gradients promise, or that is so after as many draws as the best has taken, is given up.
 constexpr double kRivalSteps = 10;
 /// Two Gaussians are different modes where a mean differs by this many sds of both.
 constexpr double kModesApart = 3;
@@ -288,7 +288,11 @@ bool DefaultRun::refine_rival(Refinement& rival) {
 
 bool DefaultRun::hopeless(const Refinement& rival) {
   const ElboEstimate now = estimate_elbo(evaluator_, rival.posterior(), kRaceDraws, options_.seed);
-  return now.elbo + 2 * now.se + kRivalSteps * rival.promised_gain() < contest_->elbo - kModeNats;
+  // Where its next window would take more draws than the best has taken it has had its chance, whatever it
+  // promises.
+  const double next = rival.draws() + static_cast<double>(2 * kWindow * rival.pairs());
+  const double promised = next < best_->draws() ? kRivalSteps * rival.promised_gain() : 0;
+  return now.elbo + 2 * now.se + promised < contest_->elbo - kModeNats;
 }
 
 double DefaultRun::compared_elbo(const Refinement& of) {

@@ -76,6 +76,8 @@ class DefaultRun {
   void keep_candidate(const Gaussian& around);
   /// What was found first and left a doubt; null where there is none.
   const MixtureFound* early_mixture();
+  /// Where the mass is, for the search: its modes may be far from it, or spikes.
+  void keep_place(const MeanField& first);
   FitResult report_hierarchical();
 
   // exact_run.cpp

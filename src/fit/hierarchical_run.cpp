@@ -3,6 +3,7 @@
 // for a joint Gaussian to add.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/elbo.hpp"
 #include "fit/default_run.hpp"
@@ -16,6 +17,8 @@ namespace {
 /// Another search ends elsewhere if a mean differs by so many sds, and its ELBO is lower by fewer nats.
 constexpr double kMassApart = 3;
 constexpr double kMassNats = 4;
+/// Draws of a mean-field Gaussian, by which it is compared with places on the way to a mode.
+constexpr Index kPlaceDraws = 100;
 /// Draws of the joint Gaussian, whose ELBO is below that of a mixture.
 constexpr Index kAroundDraws = 400;
 
@@ -42,7 +45,10 @@ bool DefaultRun::fit_hierarchical() {
                          first->sd};
   control_.enter(Phase::kShape);
   auto found = find_mixture(evaluator_, *first, search_.pattern, options_);
-  if (!found) return false;
+  if (!found) {
+    keep_place(*first);
+    return false;
+  }
   if (settles(*found, *first)) {
     hierarchical_ = std::move(found);
     return true;
@@ -74,6 +80,18 @@ const MixtureFound* DefaultRun::early_mixture() {
       search_.pattern ? search_.pattern->entries() : full_pattern(model_.dimension())->entries();
   if (!early_->assessed) early_->assessed = assess_mixture(evaluator_, *early_->mixture, entries, options_);
   return &*early_;
+}
+
+// Its own ELBO is that of the draws to which it was fitted.
+void DefaultRun::keep_place(const MeanField& first) {
+  const Index m = first.mean.size();
+  PathPoint centre{first.mean, Vector(m), 0};
+  centre.log_density = evaluator_.evaluate(centre.theta, centre.gradient);
+  const Gaussian q = Gaussian::low_rank(first.mean, Matrix(m, 0), first.sd);
+  const ElboEstimate estimate = estimate_elbo(evaluator_, q, kPlaceDraws, options_.seed);
+  if (!std::isfinite(centre.log_density) || estimate.rejected > 0) return;
+  search_.on_path = PathPlace{
+      {std::move(centre), first.mean, estimate.elbo, first.sd}, -std::numeric_limits<double>::infinity(), 0};
 }
 
 void DefaultRun::keep_candidate(const Gaussian& around) {

@@ -31,6 +31,8 @@ constexpr double kSignalShare = .2;
 constexpr double kDriftShare = .5;
 /// The same for the signal of the blocks that the covariance's steps leave out where m is large.
 constexpr double kUnseenShare = .5;
+/// Iterations of an epoch that are averaged.
+constexpr double kAveragedIterations = 16;
 /// Largest growth of a batch from one epoch to the next.
 constexpr double kMostGrowth = 4;
 /// So many times the largest batch are out of reach; a little less noise may come by itself. Then noise that
@@ -177,6 +179,18 @@ void Refinement::State::end_epoch() {
   // Where noise hides nothing, another epoch like this one will tell.
   if (!moved && !calm) take_more_draws(floor, std::hypot(se, unseen.signal_se));
   if (status == RefinementStatus::kRunning) restart_epoch();
+}
+
+Index Refinement::State::most_useful_pairs() const {
+  const double floor = (mean_gain.noise() + covariance_gain.noise()) / kAveragedIterations;
+  return useful_pairs(pairs, floor / tolerance, most_pairs());
+}
+
+Index useful_pairs(Index pairs, double noise, Index most) {
+  const double size = static_cast<double>(pairs) * noise;
+  if (size / kFloorShare <= kOutOfReach * static_cast<double>(most)) return most;
+  const double enough = std::exp2(std::ceil(std::log2(size / kGoodEnough)));
+  return static_cast<Index>(std::clamp(enough, static_cast<double>(pairs), static_cast<double>(most)));
 }
 
 // Noise and standard error of the signal fall like one over the draws.

@@ -259,7 +259,7 @@ void Refinement::State::end_window() {
   if (!quiet) {
     restart_epoch();
     const bool signal_dominated = mean_control.signal_dominated() && covariance_control.signal_dominated();
-    if (noise_dominated) pairs = std::min(2 * pairs, most_pairs());
+    if (noise_dominated) pairs = std::min(2 * pairs, most_useful_pairs());
     if (signal_dominated) pairs = std::max(pairs / 2, first_pairs(*covariance, mean.size()));
     look_ahead();
     return;
@@ -346,6 +346,7 @@ double Refinement::elbo() const { return state_->elbo; }
 double Refinement::elbo_se() const { return state_->elbo_se; }
 std::int64_t Refinement::iterations() const { return state_->iteration; }
 Index Refinement::pairs() const { return state_->pairs; }
+double Refinement::draws() const { return 2 * state_->seen; }
 
 double Refinement::promised_gain() const {
   const WindowGain& mean = state_->mean_gain;

@@ -60,6 +60,8 @@ class Refinement {
   /// What a noise-free step would gain, in nats, as the last window's gradients say; from above.
   double promised_gain() const;
   Index pairs() const;
+  /// Draws of all batches.
+  double draws() const;
   /// The signal that is left, its noise, and the noise floor of the last window, in nats.
   std::string describe_window() const;
 

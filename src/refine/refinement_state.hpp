@@ -53,6 +53,8 @@ struct Refinement::State {
   void sketch_curvature();
   bool sketch_due() const;
   Index most_pairs() const;
+  /// The largest batch that is of use, as noisy as gradients are now.
+  Index most_useful_pairs() const;
   void take_step();
   Vector bounded_mean_step(const Vector& change) const;
   /// Mean and covariance, as far as the draws of the batch say that it leads up.

@@ -36,9 +36,17 @@ Matrix random_start(Index m, Index columns, std::uint64_t seed) {
   return out;
 }
 
-GaussianStart from_sds(Evaluator& evaluator, const Vector& mean, const Vector& sd, Index rank,
-                       std::uint64_t seed) {
+/// On the diagonal of a pattern, where there is one.
+GaussianStart from_sds(Evaluator& evaluator, const Vector& mean, const Vector& sd,
+                       const CovarianceShape& shape, std::uint64_t seed) {
   const Index m = mean.size();
+  const Index rank = shape.choice.rank;
+  if (shape.pattern) {
+    Vector values = Vector::Zero(shape.pattern->entries());
+    shape.pattern->add_to_diagonal(sd.cwiseAbs2().cwiseInverse(), values);
+    if (auto covariance = make_sparse_precision(shape.pattern, std::move(values)))
+      return {mean, std::move(covariance), nullptr};
+  }
   if (rank >= m) return {mean, make_full_rank(Matrix(sd.cwiseAbs2().cwiseInverse().asDiagonal())), nullptr};
   Matrix factors = kRandomFactor * (sd.asDiagonal() * random_start(m, rank, seed));
   return {mean, make_low_rank(std::move(factors), sd, evaluator.workers()), nullptr};
@@ -147,7 +155,7 @@ GaussianStart start_with(Evaluator& evaluator, const Candidate& candidate, const
   if (const auto curvature = dense_form(candidate))
     return from_curvature(evaluator, mean, *curvature, rank, added);
   if (shape.sketch) return from_sketch(evaluator, mean, *shape.sketch, rank, added, seed);
-  return from_sds(evaluator, mean, Vector::Constant(mean.size(), kBlindSd), rank, seed);
+  return from_sds(evaluator, mean, Vector::Constant(mean.size(), kBlindSd), shape, seed);
 }
 
 }  // namespace
@@ -190,8 +198,7 @@ GaussianStart make_start(Evaluator& evaluator, const Candidate& candidate, const
     best = found;
     start = std::move(other);
   };
-  if (candidate.sd)
-    try_instead(from_sds(evaluator, candidate.centre.theta, *candidate.sd, shape.choice.rank, seed));
+  if (candidate.sd) try_instead(from_sds(evaluator, candidate.centre.theta, *candidate.sd, shape, seed));
   for (const double bound : kStartBounds) {
     if (sd.size() == 0 || (sd.array() <= bound * size.array()).all()) continue;
     const Vector added = (bound * size).cwiseAbs2().cwiseInverse();

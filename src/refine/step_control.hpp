@@ -69,4 +69,9 @@ class StepControl {
   Gain average_;    // running
 };
 
+/// The largest batch that is of use where the noise of averaged iterates costs `noise` times the tolerance
+/// with `pairs` of draws an iteration. Where the promise is out of reach of `most`, noise that is good enough
+/// is all that a larger batch can bring.
+Index useful_pairs(Index pairs, double noise, Index most);
+
 }  // namespace magva

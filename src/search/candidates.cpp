@@ -109,6 +109,7 @@ class CandidateSearch {
     auto candidate = candidate_at(evaluator_, place.point, pattern_.get());
     if (!candidate) return;
     candidate->has_mass = true;
+    candidate->sd = place.sd;
     keep(std::move(*candidate), state_.on_path->search);
   }
 

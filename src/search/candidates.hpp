@@ -16,7 +16,7 @@ struct SearchResult {
   std::vector<StartReport> reports;   ///< one per start
 };
 
-/// The best place on the way to a mode, over all starts so far.
+/// The best place on the way to a mode, over all starts so far, or one that is known to have mass.
 struct PathPlace {
   PathMean best;
   double end_elbo;     ///< the best of the ends of the ways

@@ -17,7 +17,7 @@ struct Candidate {
   bool is_mode = false;             ///< a local maximum of the log density, not a point on the way to one
   std::size_t search = 0;           ///< which start led here
   std::shared_ptr<const FactoredPrecision> precision{};  ///< the curvature, where the Hessian is sparse
-  std::optional<Vector> sd{};  ///< where there is no curvature: sds that the way to the centre shows
+  std::optional<Vector> sd{};  ///< those of a mean-field Gaussian, or that the way to the centre shows
   bool has_mass = false;       ///< was found by an ELBO, not by the density
 
   bool has_curvature() const { return curvature || precision; }

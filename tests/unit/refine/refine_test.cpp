@@ -4,6 +4,7 @@
 #include <Eigen/LU>
 #include <Eigen/QR>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/noise.hpp"
@@ -253,6 +254,19 @@ TEST(Refinement, EndsWhereNoBatchIsLargeEnough) {
   // variable, as there are five parameters, which is above 4.1 once in a thousand times.
   const Gaussian found = refinement.posterior();
   EXPECT_LT(kl_divergence(found, Gaussian::dense(Vector::Zero(2), Matrix::Identity(2, 2))), .62);
+}
+
+// Converged is noise below .2 of the tolerance, out of reach are 1.5 times the most pairs, and 1.5 times the
+// tolerance is good enough.
+TEST(Refinement, TakesNoMorePairsThanAreOfUse) {
+  // 100 pairs leave 10 tolerances, so that 5,000 are needed: within reach.
+  EXPECT_EQ(useful_pairs(100, 10, 4096), 4096);
+  // 200 pairs leave 10: 10,000 are out of reach, and 1,333 leave 1.5 tolerances.
+  EXPECT_EQ(useful_pairs(200, 10, 4096), 2048);
+  // The same with 4,000, which leave .5: a batch is not made smaller.
+  EXPECT_EQ(useful_pairs(4000, .5, 4096), 4000);
+  // Nothing is good enough.
+  EXPECT_EQ(useful_pairs(4000, 10, 4096), 4096);
 }
 
 }  // namespace

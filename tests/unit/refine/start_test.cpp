@@ -50,6 +50,22 @@ TEST(Start, WhatTheDataDetermineIsLeftAsItIs) {
   EXPECT_LT((start.covariance->gaussian(start.mean).sd() - Vector::Ones(2)).norm(), 1e-12);
 }
 
+// A curvature of 1 where all sds are .1: the known sds are the better start, on the pattern's diagonal.
+TEST(Start, KnownSdsOfASparsePrecisionAreOnItsDiagonal) {
+  const auto model = make_model(3, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -100 * theta;
+    return -50 * theta.squaredNorm();
+  });
+  Evaluator evaluator(model, 1);
+  const auto pattern =
+      std::make_shared<const HessianPattern>(3, PatternEntries{{0, 1, 2, 2}, {0, 1, 2, 0}, {}});
+  Candidate candidate{{Vector::Zero(3), Vector::Zero(3), 0}, Matrix::Identity(3, 3), false, 0};
+  candidate.sd = Vector::Constant(3, .1);
+  const GaussianStart start = make_start(evaluator, candidate, {{3, {}}, std::nullopt, pattern}, 1);
+  EXPECT_EQ(start.covariance->pattern(), pattern.get());
+  EXPECT_LT((start.covariance->conditional_sd() - *candidate.sd).norm(), 1e-12);
+}
+
 constexpr Index kStartSize = 50;
 
 /// Standard normal but for the first coordinate, which wants to be small and has nothing below 0. With so

@@ -4,6 +4,7 @@
 #include <Eigen/LU>
 
 #include <cmath>
+#include <limits>
 
 #include "search/candidates.hpp"
 #include "search/curvature.hpp"
@@ -231,6 +232,32 @@ TEST(Candidates, ASpikeIsNotTheOnlyOne) {
   EXPECT_NEAR(found.candidates[0].centre.theta(groups), -13, .1);
   EXPECT_FALSE(found.candidates[1].is_mode);
   EXPECT_GT(found.candidates[1].centre.theta(groups), -5);
+}
+
+// What a mean-field Gaussian has found is tried beside the spike, in place of what is on the way to it, if it
+// is better; and not where it is near the mode.
+TEST(Candidates, AKnownPlaceWithMassIsOne) {
+  constexpr Index groups = 60;
+  const auto model = spiked_hierarchy(groups);
+  Evaluator evaluator(model, 1);
+  Vector place = Vector::Zero(groups + 1);
+  const Vector sd = Vector::Constant(groups + 1, .2);
+  for (const double log_sd : {0., -13.}) {
+    place(groups) = log_sd;
+    PathPoint point{place, Vector(groups + 1), 0};
+    point.log_density = evaluator.evaluate(place, point.gradient);
+    SearchState state;
+    state.points = {Vector::Zero(groups + 1)};
+    state.on_path = PathPlace{{point, place, 1e3, sd}, -std::numeric_limits<double>::infinity(), 0};
+    const SearchResult found = find_candidates(evaluator, state, 1);
+    ASSERT_EQ(found.candidates.size(), log_sd == 0 ? 2U : 1U);
+    EXPECT_TRUE(found.candidates[0].is_mode);
+    if (log_sd < 0) continue;
+    EXPECT_TRUE(found.candidates[1].has_mass);
+    EXPECT_EQ(found.candidates[1].centre.theta, place);
+    ASSERT_TRUE(found.candidates[1].sd.has_value());
+    EXPECT_EQ(*found.candidates[1].sd, sd);
+  }
 }
 
 TEST(Candidates, OfAGaussianThereIsOne) {
