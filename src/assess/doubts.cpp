@@ -12,15 +12,14 @@ namespace {
 
 /// Parameters that a warning names, at most.
 constexpr std::size_t kNamed = 3;
-/// An sd that is larger by more is that of a tail without end.
-constexpr int kNoSd = 20;
+/// An error of a marginal counts if it is beyond so many standard errors.
+constexpr double kMarginalErrors = 2;
 
 std::string describe(const Doubt& doubt) {
   const double ratio = doubt.sd_ratio;
   std::string sd;
   if (std::abs(std::log(ratio)) > kDoubt / 2)
-    sd = ratio > kNoSd ? fmt::format("its sd is more than {} times that of the approximation", kNoSd)
-                       : fmt::format("its sd is {:.2g} times that of the approximation", ratio);
+    sd = fmt::format("its sd is {:.2g} times that of the approximation", ratio);
   std::string mean;
   if (std::abs(doubt.shift) > kDoubt / 2 || sd.empty())
     mean =
@@ -48,7 +47,8 @@ std::string describe(const std::vector<Doubt>& doubts) {
 }
 
 bool in_doubt(const MarginalError& error) {
-  return error.effective_draws > 0 ? error.certain_size() > kDoubt : std::log(error.sd_ratio) > kUselessDoubt;
+  return error.effective_draws > 0 ? error.size() - kMarginalErrors * error.se > kDoubt
+                                   : std::log(error.sd_ratio) > kUselessDoubt;
 }
 
 }  // namespace magva

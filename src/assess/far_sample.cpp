@@ -44,6 +44,11 @@ Vector log_proposal(const Gaussian& q, const Vector& log_gaussian) {
   });
 }
 
+/// Beyond its own noise; none if no sample is behind it.
+double certain_size(const MarginalError& error) {
+  return error.effective_draws > 0 ? error.size() - 2 * error.se : 0;
+}
+
 }  // namespace
 
 std::optional<FarSample> far_reaching_sample(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed) {
@@ -76,12 +81,11 @@ void check_far_out(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed, 
                                     [&](const MarginalError& e) { return e.coordinate == error.coordinate; });
     if (known == report.errors.end())
       report.errors.push_back(error);
-    else if (known->effective_draws == 0 || error.certain_size() > known->certain_size())
+    else if (known->effective_draws == 0 || certain_size(error) > certain_size(*known))
       *known = error;
   }
   std::stable_sort(report.errors.begin(), report.errors.end(),
                    [](const MarginalError& a, const MarginalError& b) { return a.size() > b.size(); });
-  report.walks = std::move(report.samples);
   report.samples.assign(1, std::move(far->sample));
 }
 

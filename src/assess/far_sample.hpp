@@ -22,7 +22,7 @@ std::optional<FarSample> far_reaching_sample(Evaluator& evaluator, const Gaussia
 std::vector<MarginalError> errors_by(const FarSample& far, const Gaussian& q);
 
 /// Adds to the report what such a sample says of coordinates that it finds further off, where it tells; the
-/// sample itself takes the place of others, which become the report's walks. Nothing where there are too many
+/// sample itself takes the place of others, which do not reach as far. Nothing where there are too many
 /// parameters for it.
 void check_far_out(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed, MarginalReport& report);
 

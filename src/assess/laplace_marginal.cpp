@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <utility>
 #include <vector>
 
 #include "core/noise.hpp"
@@ -114,7 +113,6 @@ bool take_best_length(Evaluator& evaluator, const Conditional& given, double z, 
 /// to 1, and the Gaussian's moments there, about q's means and in q's sds.
 struct MarginalPoint {
   double z, log_density;
-  double laplace;  // the same without the draws
   Matrix theta;
   Vector weights;
   Vector mean, square;
@@ -137,12 +135,10 @@ Matrix walk_noise(Index dimension, Index pairs, std::uint64_t seed) {
 
 class MarginalWalk {
  public:
-  MarginalWalk(Evaluator& evaluator, const Conditional& given, std::uint64_t seed,
-               const ReadQuantities* quantities)
+  MarginalWalk(Evaluator& evaluator, const Conditional& given, std::uint64_t seed)
       : evaluator_(evaluator),
         given_(given),
         seed_(seed),
-        quantities_(quantities),
         noise_(walk_noise(given.basis.cols(), usual_pairs(given.basis.cols()), seed)) {}
 
   void take_more_draws() { noise_ = walk_noise(noise_.rows(), kMostWalkPairs, seed_); }
@@ -166,7 +162,7 @@ class MarginalWalk {
         const auto there = find_mode(sign * place, v);
         if (!there) break;
         const double fall = mode->laplace() - there->laplace();
-        if (place > kNearPlace && fall - log_stretch(sign * place, v) < bound) return true;
+        if (place > kNearPlace && fall < bound) return true;
         if (fall > kFarEnd) break;
         if (place > kNearPlace) bound += 2;
       }
@@ -175,27 +171,17 @@ class MarginalWalk {
   }
 
   /// Away from 0 on one side, each point's search from the mode of the one before; `sign`: 1 or -1. Ends
-  /// where there is no mass left, and nothing of a quantity's variance, or no mode: false if there is still
-  /// mass.
+  /// where there is no mass left, or no mode: false if there is still mass.
   bool walk(double sign, Vector v, std::vector<MarginalPoint>& points) const {
-    double largest = points.front().log_density, largest_part = largest;
-    double z = 0, before = 0;
-    Vector slope = Vector::Zero(v.size());
+    double largest = points.front().log_density;
+    double z = 0;
     for (int k = 0; z < kLastPoint; ++k) {
-      before = std::exchange(z, k < kEvenPoints ? z + kSpacing : kGrowth * z);
-      const Vector last = v;
-      auto point = at(sign * z, v);
-      if (!point) {  // along a ridge that bends, the modes before show where the next one is
-        v = last + (z - before) * slope;
-        point = at(sign * z, v);
-      }
-      slope = (v - last) / (z - before);
+      z = k < kEvenPoints ? z + kSpacing : kGrowth * z;
+      const auto point = at(sign * z, v);
       if (!point) return largest - points.back().log_density > kEndFall / 2;
       points.push_back(*point);
       largest = std::max(largest, point->log_density);
-      const double part = point->log_density + log_stretch(sign * z, v);
-      largest_part = std::max(largest_part, part);
-      if (point->log_density < largest - kEndFall && part < largest_part - kEndFall) return true;
+      if (point->log_density < largest - kEndFall) return true;
     }
     return true;
   }
@@ -206,10 +192,6 @@ class MarginalWalk {
     Eigen::LLT<Matrix> curvature;
     double laplace() const { return value - Matrix(curvature.matrixL()).diagonal().array().log().sum(); }
   };
-
-  double log_stretch(double z, const Vector& v) const {
-    return quantities_ != nullptr ? quantities_->log_stretch(given_.at(z, v), z) : 0;
-  }
 
   /// Moves v there.
   std::optional<Mode> find_mode(double z, Vector& v) const {
@@ -248,10 +230,8 @@ class MarginalWalk {
     const Matrix half = sd.cwiseInverse().asDiagonal() * given_.basis *
                         curvature.matrixU().solve(Matrix::Identity(noise_.rows(), noise_.rows()));
     const Vector centre = (given_.at(z, mode) - given_.q.mean()).cwiseQuotient(sd);
-    const double laplace = value - root.diagonal().array().log().sum();
     return {z,
-            laplace + std::log(sum / static_cast<double>(2 * pairs)),
-            laplace,
+            value - root.diagonal().array().log().sum() + std::log(sum / static_cast<double>(2 * pairs)),
             std::move(theta),
             weights / sum,
             centre,
@@ -261,7 +241,6 @@ class MarginalWalk {
   Evaluator& evaluator_;
   const Conditional& given_;
   std::uint64_t seed_;
-  const ReadQuantities* quantities_;
   Matrix noise_;  // of the draws around every mode
 };
 
@@ -297,47 +276,25 @@ struct WalkSums {
   Matrix mean_of_pair, square_of_pair;
 };
 
-/// Of the walk's own coordinate, at points in order.
-struct WalkDensity {
-  LineDensity density;
-  Vector mass;  // at each point; none at the ends
-};
-
-template <class Value>
-std::optional<WalkDensity> density_through(const std::vector<MarginalPoint>& points, const Value& value) {
+/// Means and sds by the density through these points, each of which counts by its mass; that of the walk's
+/// own coordinate by the density itself.
+std::optional<LaplaceWalk> summarise_walk(std::vector<MarginalPoint> points, const Gaussian& q,
+                                          Index coordinate) {
+  std::sort(points.begin(), points.end(),
+            [](const MarginalPoint& a, const MarginalPoint& b) { return a.z < b.z; });
   const auto count = static_cast<Index>(points.size());
   Vector z(count), log_values(count);
   for (Index k = 0; k < count; ++k) {
     z(k) = points[static_cast<std::size_t>(k)].z;
-    log_values(k) = value(points[static_cast<std::size_t>(k)]);
+    log_values(k) = points[static_cast<std::size_t>(k)].log_density;
   }
-  if (count < 3 || !log_values.allFinite()) return std::nullopt;
-  LineDensity density(z, log_values);
-  Vector mass = Vector::Zero(count);
-  for (Index k = 1; k + 1 < count; ++k) mass(k) = density(z(k)) * (z(k + 1) - z(k - 1));
-  mass /= mass.sum();
-  return WalkDensity{std::move(density), std::move(mass)};
-}
+  if (!log_values.allFinite()) return std::nullopt;
+  const LineDensity density(z, log_values);
+  if (count < 3) return std::nullopt;
+  Vector part = Vector::Zero(count);
+  for (Index k = 1; k + 1 < count; ++k) part(k) = density(z(k)) * (z(k + 1) - z(k - 1));
+  part /= part.sum();
 
-std::optional<PosteriorSample> modes_of(const std::vector<MarginalPoint>& points, const Gaussian& q) {
-  const auto through = density_through(points, [](const MarginalPoint& point) { return point.laplace; });
-  if (!through) return std::nullopt;
-  const auto count = static_cast<Index>(points.size());
-  const Vector sd = q.sd();
-  PosteriorSample out{Matrix(q.dimension(), count), through->mass, count};
-  for (Index k = 0; k < count; ++k)
-    out.theta.col(k) = q.mean() + sd.cwiseProduct(points[static_cast<std::size_t>(k)].mean);
-  return out;
-}
-
-/// Means and sds by the density through these points, each of which counts by its mass; that of the walk's
-/// own coordinate by the density itself.
-std::optional<LaplaceWalk> summarise_walk(const std::vector<MarginalPoint>& points, const Gaussian& q,
-                                          Index coordinate) {
-  const auto through = density_through(points, [](const MarginalPoint& point) { return point.log_density; });
-  if (!through) return std::nullopt;
-  const auto& [density, part] = *through;
-  const auto count = static_cast<Index>(points.size());
   const Index m = q.dimension(), draws = points.front().weights.size();
   const Vector sd = q.sd();
   const auto standardised = [&](const MarginalPoint& point) -> Matrix {
@@ -386,37 +343,28 @@ std::int64_t far_mass_cost(Index dimension) {
   return 2 * static_cast<std::int64_t>(std::size(kFarPlaces)) * kUsualSteps * (dimension + kStepLengths);
 }
 
-bool has_far_mass(Evaluator& evaluator, const Gaussian& q, Index i, const ReadQuantities* quantities) {
+bool has_far_mass(Evaluator& evaluator, const Gaussian& q, Index i) {
   if (q.dimension() < 2) return false;
   const auto given = Conditional::of(q, i);
-  return given && MarginalWalk(evaluator, *given, 1, quantities).has_far_mass();
+  return given && MarginalWalk(evaluator, *given, 1).has_far_mass();
 }
 
-WalkedMarginal walk_marginal(Evaluator& evaluator, const Gaussian& q, Index i, std::uint64_t seed,
-                             const ReadQuantities* quantities) {
-  if (q.dimension() < 2) return {};
+std::optional<LaplaceWalk> laplace_walk(Evaluator& evaluator, const Gaussian& q, Index i,
+                                        std::uint64_t seed) {
+  if (q.dimension() < 2) return std::nullopt;
   const auto given = Conditional::of(q, i);
-  if (!given) return {};
-  MarginalWalk walk(evaluator, *given, seed, quantities);
+  if (!given) return std::nullopt;
+  MarginalWalk walk(evaluator, *given, seed);
   Vector v = Vector::Zero(q.dimension() - 1);
   auto centre = walk.at(0, v);
   if (centre && centre->share() < kSureShare) {
     walk.take_more_draws();
     centre = walk.at(0, v);
   }
-  if (!centre) return {};
+  if (!centre) return std::nullopt;
   std::vector<MarginalPoint> points{std::move(*centre)};
-  if (!walk.walk(1, v, points) || !walk.walk(-1, v, points)) return {};
-  std::sort(points.begin(), points.end(),
-            [](const MarginalPoint& a, const MarginalPoint& b) { return a.z < b.z; });
-  WalkedMarginal out{summarise_walk(points, q, i), std::nullopt};
-  if (!out.walk) out.modes = modes_of(points, q);
-  return out;
-}
-
-std::optional<LaplaceWalk> laplace_walk(Evaluator& evaluator, const Gaussian& q, Index i, std::uint64_t seed,
-                                        const ReadQuantities* quantities) {
-  return walk_marginal(evaluator, q, i, seed, quantities).walk;
+  if (!walk.walk(1, v, points) || !walk.walk(-1, v, points)) return std::nullopt;
+  return summarise_walk(std::move(points), q, i);
 }
 
 }  // namespace magva

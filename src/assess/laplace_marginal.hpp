@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "assess/marginals.hpp"
-#include "assess/read_quantities.hpp"
 #include "core/evaluator.hpp"
 
 namespace magva {
@@ -19,26 +18,12 @@ struct LaplaceWalk {
 /// How far the marginal of theta_i is from that of q, from as far out as the density has any mass; and those
 /// of all others: given theta_i they are near a Gaussian, so that their moments are a mixture of these
 /// Gaussians'. The sd of a group says so how wide its mean is. Nothing where a conditional mode is not found,
-/// or where the draws around it show that the others are not near a Gaussian given theta_i. Where quantities
-/// will be read, it goes on until there is nothing left of their variances, either.
-std::optional<LaplaceWalk> laplace_walk(Evaluator& evaluator, const Gaussian& q, Index i, std::uint64_t seed,
-                                        const ReadQuantities* quantities = nullptr);
-
-/// What a walk has found.
-struct WalkedMarginal {
-  std::optional<LaplaceWalk> walk;
-  /// Where there is none because the others are not near a Gaussian given theta_i: the conditional modes, by
-  /// Laplace's value alone. No noise is in it; it is rough.
-  std::optional<PosteriorSample> modes;
-};
-
-WalkedMarginal walk_marginal(Evaluator& evaluator, const Gaussian& q, Index i, std::uint64_t seed,
-                             const ReadQuantities* quantities = nullptr);
+/// or where the draws around it show that the others are not near a Gaussian given theta_i.
+std::optional<LaplaceWalk> laplace_walk(Evaluator& evaluator, const Gaussian& q, Index i, std::uint64_t seed);
 
 /// Whether the marginal of theta_i has mass far from q's, where the others are elsewhere, too, so that no
-/// straight line shows it, or mass that matters for quantities: a look at few points, for a walk to follow.
-bool has_far_mass(Evaluator& evaluator, const Gaussian& q, Index i,
-                  const ReadQuantities* quantities = nullptr);
+/// straight line shows it: a look at few points, for a walk to follow.
+bool has_far_mass(Evaluator& evaluator, const Gaussian& q, Index i);
 
 /// Gradients that each takes, about; two values count as one.
 std::int64_t laplace_marginal_cost(Index dimension);

@@ -40,8 +40,6 @@ constexpr double kFewestEffective = 100;
 constexpr double kSureEffective = 280;
 constexpr Index kLargeSampleDraws = 4000;
 constexpr int kMostFailures = 2;
-/// An error counts as far as it is beyond so many standard errors.
-constexpr double kSureErrors = 2;
 /// A walk with a smaller standard error is sure of a marginal.
 constexpr double kSureError = .05;
 /// Samples are kept where there are no more parameters.
@@ -207,8 +205,6 @@ double MarginalError::size() const {
   return std::max(std::abs(shift) / std::max(1.0, sd_ratio), std::abs(std::log(sd_ratio)));
 }
 
-double MarginalError::certain_size() const { return effective_draws > 0 ? size() - kSureErrors * se : 0; }
-
 LineDensity::LineDensity(Vector points, const Vector& log_values) : points_(std::move(points)) {
   density_ = (log_values.array() - log_values.maxCoeff()).exp();
   const Index n = points_.size();
@@ -257,14 +253,11 @@ namespace {
 /// with the smallest standard error.
 class LaplaceFindings {
  public:
-  LaplaceFindings(Index dimension, const ReadQuantities* quantities)
-      : quantities_(quantities),
-        own_(static_cast<std::size_t>(dimension)),
-        others_(static_cast<std::size_t>(dimension)) {}
+  explicit LaplaceFindings(Index dimension)
+      : own_(static_cast<std::size_t>(dimension)), others_(static_cast<std::size_t>(dimension)) {}
 
   void walk(Evaluator& evaluator, const Gaussian& q, Index i, std::uint64_t seed) {
-    auto [found, modes] = walk_marginal(evaluator, q, i, seed, quantities_);
-    if (modes) modes_.push_back(std::move(*modes));
+    auto found = laplace_walk(evaluator, q, i, seed);
     if (!found) return;
     const std::vector<MarginalError>& errors = found->errors;
     own_[static_cast<std::size_t>(i)] = errors[static_cast<std::size_t>(i)];
@@ -280,9 +273,8 @@ class LaplaceFindings {
   void append_to(MarginalReport& report) &&;
 
  private:
-  const ReadQuantities* quantities_;
   std::vector<std::optional<MarginalError>> own_, others_;
-  std::vector<PosteriorSample> samples_, modes_;
+  std::vector<PosteriorSample> samples_;
 };
 
 bool is_sure(const MarginalError& error) { return error.effective_draws > 0 && error.se < kSureError; }
@@ -296,13 +288,11 @@ void LaplaceFindings::append_to(MarginalReport& report) && {
   for (Index i = 0; i < static_cast<Index>(own_.size()); ++i)
     if (!among(report.errors, i) && at(i) && at(i)->size() > kSmallError) report.errors.push_back(*at(i));
   std::move(samples_.begin(), samples_.end(), std::back_inserter(report.samples));
-  std::move(modes_.begin(), modes_.end(), std::back_inserter(report.modes));
 }
 
 /// Coordinates to walk along: the worst suspects, and those with mass that no line has shown.
 std::vector<Index> coordinates_to_walk(Evaluator& evaluator, const Gaussian& q,
-                                       const std::vector<Suspect>& suspects, const std::vector<bool>& near,
-                                       const ReadQuantities* quantities) {
+                                       const std::vector<Suspect>& suspects, const std::vector<bool>& near) {
   const Index m = q.dimension();
   const auto most = static_cast<std::size_t>(kLaplaceGradients / laplace_marginal_cost(m));
   std::vector<Index> out;
@@ -310,7 +300,7 @@ std::vector<Index> coordinates_to_walk(Evaluator& evaluator, const Gaussian& q,
   if (out.size() < most && m * far_mass_cost(m) <= kFarMassGradients)
     for (Index i = 0; i < m; ++i)
       if (!is_near(near, i) && std::find(out.begin(), out.end(), i) == out.end() &&
-          has_far_mass(evaluator, q, i, quantities))
+          has_far_mass(evaluator, q, i))
         out.push_back(i);
   out.resize(std::min(most, out.size()));
   return out;
@@ -319,11 +309,10 @@ std::vector<Index> coordinates_to_walk(Evaluator& evaluator, const Gaussian& q,
 }  // namespace
 
 MarginalReport check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                               const std::vector<bool>& near, const ReadQuantities* quantities) {
+                               const std::vector<bool>& near) {
   const std::vector<Suspect> suspects = find_suspects(evaluator, q, near);
-  LaplaceFindings laplace(q.dimension(), quantities);
-  for (const Index i : coordinates_to_walk(evaluator, q, suspects, near, quantities))
-    laplace.walk(evaluator, q, i, seed);
+  LaplaceFindings laplace(q.dimension());
+  for (const Index i : coordinates_to_walk(evaluator, q, suspects, near)) laplace.walk(evaluator, q, i, seed);
   MarginalReport out;
   int failures = 0;
   for (std::size_t k = 0; k < suspects.size(); ++k) {
@@ -344,11 +333,10 @@ MarginalReport check_marginals(Evaluator& evaluator, const Gaussian& q, std::uin
 }
 
 void check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                           const std::vector<bool>& near, MarginalReport& report,
-                           const ReadQuantities* quantities) {
+                           const std::vector<bool>& near, MarginalReport& report) {
   const Index m = q.dimension();
   if (m * laplace_marginal_cost(m) > kOtherLaplaceGradients) return;
-  LaplaceFindings laplace(m, quantities);
+  LaplaceFindings laplace(m);
   for (Index i = 0; i < m; ++i)
     if (!among(report.errors, i) && !is_near(near, i)) laplace.walk(evaluator, q, i, seed);
   report.all_known = std::all_of(report.errors.begin(), report.errors.end(), is_sure);

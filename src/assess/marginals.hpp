@@ -14,8 +14,6 @@
 
 namespace magva {
 
-class ReadQuantities;
-
 /// A mean that is further off, in sds, or an sd, by its logarithm, is in doubt: between the tenth that nobody
 /// minds and the quarter that misleads.
 inline constexpr double kDoubt = .17;
@@ -29,31 +27,24 @@ struct MarginalError {
   double se = 0;           ///< the larger standard error of the shift in sds and of log sd_ratio
   /// The larger of the shift in sds and |log sd_ratio|.
   double size() const;
-  /// That beyond two standard errors; 0 where no sample is behind it.
-  double certain_size() const;
 };
 
 struct MarginalReport {
   std::vector<MarginalError> errors;     ///< the worst first
   std::vector<PosteriorSample> samples;  ///< behind them, where there are few parameters
-  std::vector<PosteriorSample> walks;    ///< those that a far-reaching sample has taken the place of
-  std::vector<PosteriorSample> modes;    ///< of walks without a sample: rough, but without noise
   bool all_known = false;                ///< every marginal, by walks of Laplace's method that are sure
 };
 
 /// The coordinates whose marginal is not the Gaussian's. Looks at all coordinates up to some hundreds, at a
-/// part of them beyond; not at those that are known to be `near`, if any are. Walks go as far as the
-/// variances of `quantities` do, if these will be read.
+/// part of them beyond; not at those that are known to be `near`, if any are.
 MarginalReport check_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                               const std::vector<bool>& near = {},
-                               const ReadQuantities* quantities = nullptr);
+                               const std::vector<bool>& near = {});
 
 /// Adds, of the coordinates that are not in the report, those whose marginal is not the Gaussian's by
 /// Laplace's method. A line of conditional means does not see what moves of several coordinates at once make
 /// of a marginal: that of a location whose scale is another coordinate. Nothing where there are too many.
 void check_other_marginals(Evaluator& evaluator, const Gaussian& q, std::uint64_t seed,
-                           const std::vector<bool>& near, MarginalReport& report,
-                           const ReadQuantities* quantities = nullptr);
+                           const std::vector<bool>& near, MarginalReport& report);
 
 /// A density that is linear between grid points, normalised: of z on such a line.
 class LineDensity {

@@ -9,7 +9,6 @@
 #include "assess/far_sample.hpp"
 #include "assess/marginals.hpp"
 #include "assess/near_marginals.hpp"
-#include "assess/read_quantities.hpp"
 #include "assess/reweighted.hpp"
 #include "assess/weight_test.hpp"
 
@@ -17,17 +16,10 @@ namespace magva {
 
 namespace {
 
-/// Draws of the approximation by which quantities are compared: so many, or fewer of many quantities.
+/// Draws of the approximation by which quantities are compared.
 constexpr Index kOwnQuantityDraws = 4000;
-constexpr Index kFewestOwnDraws = 400;
-constexpr Index kMostOwnNumbers = 20'000'000;
 /// Samples of marginals, at most, by which quantities are looked at, too.
-constexpr std::size_t kMostQuantitySamples = 6;
-/// A quantity has a tail that the Gaussian has not if its sd is larger by so much, as a logarithm: twice what
-/// is in doubt, since a few thousand draws know the Gaussian's own sd of such a quantity only roughly.
-constexpr double kTailDoubt = 2 * kDoubt;
-/// Walks follow quantities where there are no more parameters: beyond, hardly any walk is affordable.
-constexpr Index kMostReadParameters = 100;
+constexpr std::size_t kMostQuantitySamples = 4;
 
 /// Of the parameters in doubt.
 double largest_error(const std::vector<MarginalError>& errors) {
@@ -44,12 +36,8 @@ MarginalReport marginal_errors(Evaluator& evaluator, const Gaussian& q, const Sm
   const double spread = out.elbo_se * std::sqrt(static_cast<double>(weights.log_weights.size()));
   const std::uint64_t seed = options.seed + 2;
   const auto check = [&](const Gaussian& at, const std::vector<bool>& without) {
-    std::optional<ReadQuantities> read;
-    if (options.quantities != nullptr && at.dimension() <= kMostReadParameters)
-      read.emplace(*options.quantities, at, options.seed);
-    const ReadQuantities* quantities = read ? &*read : nullptr;
-    MarginalReport report = check_marginals(evaluator, at, seed, without, quantities);
-    if (spread > kCloseSpread) check_other_marginals(evaluator, at, seed, without, report, quantities);
+    MarginalReport report = check_marginals(evaluator, at, seed, without);
+    if (spread > kCloseSpread) check_other_marginals(evaluator, at, seed, without, report);
     if (!options.log_concave && !report.all_known) check_far_out(evaluator, at, seed, report);
     return report;
   };
@@ -70,65 +58,25 @@ struct NamedError {
   MarginalError error;
 };
 
-/// What a sample says of quantities beside the Gaussian's own moments.
-std::vector<MarginalError> errors_by_sample(const SampleMoments& own, const Quantities& quantities,
-                                            const PosteriorSample& sample) {
-  const SampleMoments found = moments_of(quantities.at(sample.theta), sample);
-  const double effective = 1 / sample.weights.squaredNorm();
-  std::vector<MarginalError> out;
-  for (Index i = 0; i < found.mean.size(); ++i)
-    out.push_back({i, (found.mean(i) - own.mean(i)) / own.sd(i), found.sd(i) / own.sd(i), effective,
-                   std::max(found.mean_se(i) / std::max(own.sd(i), found.sd(i)), found.log_sd_se(i))});
-  return out;
-}
-
-/// A tail that the Gaussian has not, whatever the noise of the Gaussian's own sd.
-bool is_tail(const MarginalError& error, double own_se) {
-  return std::log(error.sd_ratio) - 2 * std::hypot(error.se, own_se) > kTailDoubt;
-}
-
-/// Of each by the sample that is surest, unless another one finds a tail: a sample that has missed it is sure
-/// of what it has seen. Where a walk has no sample, modes that make an sd twice as large show a long tail.
+/// By the sample that is surest of each.
 std::vector<NamedError> quantity_errors(const Gaussian& reported, const Quantities& quantities,
-                                        const MarginalReport& report, std::uint64_t seed) {
-  const auto count = static_cast<Index>(quantities.names.size());
-  const Index draws =
-      std::clamp(kMostOwnNumbers / std::max<Index>(1, count), kFewestOwnDraws, kOwnQuantityDraws);
-  const PosteriorSample drawn{reported.draws(draws, seed),
-                              Vector::Constant(draws, 1 / static_cast<double>(draws)), draws};
-  const SampleMoments own = moments_of(quantities.at(drawn.theta), drawn);
+                                        const std::vector<PosteriorSample>& samples, std::uint64_t seed) {
+  const Matrix own = quantities.at(reported.draws(kOwnQuantityDraws, seed));
+  const Vector mean = own.rowwise().mean();
+  const Vector sd =
+      (own.colwise() - mean).rowwise().squaredNorm().cwiseSqrt() / std::sqrt(static_cast<double>(own.cols()));
   std::vector<NamedError> out;
   for (const std::string& name : quantities.names) out.push_back({name, {0, 0, 1, 1, HUGE_VAL}});
-  std::vector<bool> long_tailed(quantities.names.size(), false);
-  const auto add = [&](const PosteriorSample& sample, const auto& counts, bool tails) {
-    for (const MarginalError& error : errors_by_sample(own, quantities, sample)) {
-      const auto i = static_cast<std::size_t>(error.coordinate);
-      if (!std::isfinite(error.sd_ratio) || !(error.sd_ratio > 0) || long_tailed[i] || !counts(error))
-        continue;
-      out[i].error = error;
-      long_tailed[i] = tails;
+  for (std::size_t k = 0; k < std::min(kMostQuantitySamples, samples.size()); ++k) {
+    const SampleMoments found = moments_of(quantities.at(samples[k].theta), samples[k]);
+    for (Index i = 0; i < found.mean.size(); ++i) {
+      const double ratio = found.sd(i) / sd(i);
+      const double se = std::max(found.mean_se(i) / std::max(sd(i), found.sd(i)), found.log_sd_se(i));
+      MarginalError& best = out[static_cast<std::size_t>(i)].error;
+      if (std::isfinite(ratio) && ratio > 0 && se < best.se)
+        best = {i, (found.mean(i) - mean(i)) / sd(i), ratio, 1 / samples[k].weights.squaredNorm(), se};
     }
-  };
-  const auto each_of = [](const std::vector<PosteriorSample>& samples, const auto& use) {
-    for (std::size_t k = 0; k < std::min(kMostQuantitySamples, samples.size()); ++k) use(samples[k]);
-  };
-  each_of(report.samples, [&](const PosteriorSample& sample) {
-    add(
-        sample,
-        [&](const MarginalError& e) { return e.se < out[static_cast<std::size_t>(e.coordinate)].error.se; },
-        false);
-  });
-  const auto tail = [&](const MarginalError& e) { return is_tail(e, own.log_sd_se(e.coordinate)); };
-  each_of(report.samples, [&](const PosteriorSample& sample) { add(sample, tail, true); });
-  each_of(report.walks, [&](const PosteriorSample& sample) { add(sample, tail, true); });
-  each_of(report.modes, [&](const PosteriorSample& modes) {
-    const SampleMoments rough = moments_of(quantities.at(modes.theta), modes);
-    for (Index i = 0; i < rough.sd.size(); ++i) {
-      const MarginalError found{i, 0, rough.sd(i) / own.sd(i), 0};
-      MarginalError& known = out[static_cast<std::size_t>(i)].error;
-      if (in_doubt(found) && !in_doubt(known)) known = found;
-    }
-  });
+  }
   return out;
 }
 
@@ -138,8 +86,7 @@ std::vector<NamedError> errors_in_doubt(const Model& model, const Gaussian& repo
                                         const MarginalReport& report, const AssessmentOptions& options) {
   const bool by_quantities = options.quantities != nullptr && !report.samples.empty();
   std::vector<NamedError> all;
-  if (by_quantities || (options.quantities != nullptr && !report.modes.empty()))
-    all = quantity_errors(reported, *options.quantities, report, options.seed);
+  if (by_quantities) all = quantity_errors(reported, *options.quantities, report.samples, options.seed);
   for (const MarginalError& error : report.errors)
     if (!by_quantities || error.effective_draws == 0)
       all.push_back({model.parameter_name(error.coordinate), error});

@@ -4,9 +4,6 @@ namespace magva {
 
 namespace {
 
-/// Where a draw has no more weight a quantity may be beyond all numbers, or its square.
-constexpr double kNoWeight = 1e-200;
-
 Matrix sum_groups(const Matrix& columns, Index groups) {
   Matrix out = Matrix::Zero(columns.rows(), groups);
   for (Index c = 0; c < columns.cols(); ++c) out.col(c % groups) += columns.col(c);
@@ -21,9 +18,7 @@ Vector standard_errors(const Matrix& groups) {
   return (deviation.rowwise().squaredNorm() * (count / (count - 1))).cwiseSqrt();
 }
 
-SampleMoments moments_of(Matrix values, const PosteriorSample& sample) {
-  for (Index c = 0; c < values.cols(); ++c)
-    if (sample.weights(c) < kNoWeight) values.col(c).setZero();
+SampleMoments moments_of(const Matrix& values, const PosteriorSample& sample) {
   const Vector mean = values * sample.weights;
   const Matrix deviation = values.colwise() - mean;
   const Vector variance = deviation.cwiseAbs2() * sample.weights;

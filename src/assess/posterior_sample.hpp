@@ -20,9 +20,8 @@ struct SampleMoments {
   Vector mean_se, log_sd_se;
 };
 
-/// `values`: of the quantities at the sample's draws. NaN for a quantity that is not finite at all draws that
-/// have weight.
-SampleMoments moments_of(Matrix values, const PosteriorSample& sample);
+/// `values`: of the quantities at the sample's draws. NaN for a quantity that is not finite at all of them.
+SampleMoments moments_of(const Matrix& values, const PosteriorSample& sample);
 
 /// Standard errors of a sum over independent groups, each a column.
 Vector standard_errors(const Matrix& groups);
