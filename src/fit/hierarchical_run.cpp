@@ -54,7 +54,7 @@ bool DefaultRun::fit_hierarchical() {
     return true;
   }
   keep_candidate(found->around);
-  if (found->mixture) early_ = std::move(found);
+  if (found->assessed) early_ = std::move(found);  // else the posterior is not near it
   return false;
 }
 
