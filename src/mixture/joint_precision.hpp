@@ -16,13 +16,13 @@ class JointPrecision {
                                                 const Matrix& covariance) const;
 
  private:
-  void set_pair(Index a, Index b, Index entry) { pair_entry_(a, b) = pair_entry_(b, a) = entry; }
-  /// H_uv P^-1 H_vu.
-  Matrix explained(const ConditionalGaussian& given) const;
+  void note_entry(Index i, Index hyper_parameter, Index entry);
 
   const ConditionalFit& fit_;
-  std::shared_ptr<const PrecisionStructure> structure_;  // the pattern, and all pairs of hyper-parameters
-  Eigen::Matrix<Index, Eigen::Dynamic, Eigen::Dynamic> pair_entry_;
+  /// The pattern, all pairs of hyper-parameters, and of these with members of sums.
+  std::shared_ptr<const PrecisionStructure> structure_;
+  /// Of a coordinate and a hyper-parameter, by its number; -1 where there is none.
+  Eigen::Matrix<Index, Eigen::Dynamic, Eigen::Dynamic> entry_;
 };
 
 }  // namespace magva
