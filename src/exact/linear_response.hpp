@@ -31,8 +31,10 @@ struct LinearResponse {
 
 /// The best full-rank Gaussian, which a low-rank fit of a concave log h reaches by Newton steps from its
 /// mean, with the covariance by linear response; for low rank its own, if the response takes too long.
-/// Nothing where both take too long, or there is no such covariance.
-std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q, const ExactObserver& go_on);
+/// Nothing where both take too long, or there is no such covariance. `near` is E[-Hessian] near q, where it
+/// is known: a low-rank fit begins with it.
+std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q,
+                                              const std::optional<Matrix>& near, const ExactObserver& go_on);
 
 /// Whether so many predictor terms of so many parameters do not take too long.
 bool linear_response_affordable(Index terms, Index dimension);

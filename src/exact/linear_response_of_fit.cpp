@@ -119,14 +119,16 @@ std::optional<BestFullRank> if_converged(FullRankFit fit) {
 }
 
 /// From a fit of any rank.
-std::optional<BestFullRank> best_full_rank(ExactElbo& elbo, const Gaussian& q, const ExactObserver& go_on) {
+std::optional<BestFullRank> best_full_rank(ExactElbo& elbo, const Gaussian& q,
+                                           const std::optional<Matrix>& near, const ExactObserver& go_on) {
   if (q.is_dense()) {
     CurvedElbo at = elbo.full_rank(q.mean(), q.factors(), 0);
     return one_more_step(q.mean(), at.gradient, std::move(at.curvature));
   }
   if (!elbo.expected().log_concave() || multiplications(elbo) > kMostNewtonWork) return std::nullopt;
-  const Matrix near = elbo.low_rank(q.mean(), q.factors(), q.residual_sd()).curvature;
-  return if_converged(fit_full_rank(elbo, q.mean(), near, go_on));
+  if (near) return if_converged(fit_full_rank(elbo, q.mean(), *near, go_on));
+  const Matrix there = elbo.low_rank(q.mean(), q.factors(), q.residual_sd()).curvature;
+  return if_converged(fit_full_rank(elbo, q.mean(), there, go_on));
 }
 
 bool affordable_by_terms(const ExactElbo& elbo) {
@@ -205,11 +207,11 @@ std::optional<Matrix> linear_response_by_differences(ExactElbo& elbo, const Vect
 }
 
 std::optional<LinearResponse> linear_response(ExactElbo& elbo, const Gaussian& q,
-                                              const ExactObserver& go_on) {
+                                              const std::optional<Matrix>& near, const ExactObserver& go_on) {
   if (auto reduced = reduced_linear_response(elbo, q, go_on)) return reduced;
   if (q.dimension() > kMostParameters) return std::nullopt;
   if (q.is_dense() && !affordable_by_terms(elbo) && !affordable_by_differences(elbo)) return std::nullopt;
-  const auto best = best_full_rank(elbo, q, go_on);
+  const auto best = best_full_rank(elbo, q, near, go_on);
   if (!best) return std::nullopt;
   const auto covariance = positive_inverse(best->curvature);
   if (!covariance) return std::nullopt;

@@ -86,7 +86,7 @@ LowRankFit ascend_in(const AscentMetric& metric, ExactElbo& elbo, const LowRankP
                      const ExactObserver& go_on) {
   LowRankObjective objective(elbo, start, metric, go_on);
   Ascent ascent = ascend(objective, objective.coordinates().coordinates(start), tolerance, kAscentIterations);
-  return {objective.coordinates().point(ascent.x), ascent.value, ascent.stop};
+  return {objective.coordinates().point(ascent.x), ascent.value, ascent.stop, std::nullopt};
 }
 
 /// The start, or a narrower one with a higher ELBO: a mode's curvature says little of how wide the posterior
@@ -185,7 +185,7 @@ LowRankFit fit_by_quadratics(ExactElbo& elbo, const LowRankPoint& start,
   QuadraticAscent found = approach_maximum(elbo, narrowed(elbo, start), curvature, go_on);
   settle_at_maximum(elbo, found, go_on);
   if (start.factors.cols() > 0 && !found.stop.interrupted) follow_quadratic(elbo, found, seed, go_on);
-  return {std::move(found.at), found.here.elbo, found.stop};
+  return {std::move(found.at), found.here.elbo, found.stop, std::move(found.here.curvature)};
 }
 
 /// The quadratic for E[-Hessian] at a maximum that was found, and what ascents there go by.

@@ -12,6 +12,7 @@ struct LowRankFit {
   LowRankPoint at;
   double elbo;
   ExactStop stop;
+  std::optional<Matrix> curvature;  ///< E[-Hessian] there or nearby, if the fit has come to know it
 };
 
 /// What scales an ascent: the curvature if it is dense, and the sds that its diagonal gives.

@@ -126,6 +126,7 @@ class DefaultRun {
     Gaussian posterior;
     double elbo;
     ExactStop stop;
+    std::optional<Matrix> curvature;  // E[-Hessian] near a low-rank fit, if it is known
   };
   std::vector<ExactFit> exact_fits_;
   /// By linear response.

@@ -123,7 +123,7 @@ void DefaultRun::fit_exactly_from(ExactElbo& elbo, const Candidate& candidate, c
   if (rank >= m) {
     FullRankResult fit = best_full_rank_gaussian(elbo, mean, go_on);
     if (detail::saturation(elbo.expected(), fit.posterior.mean())) settle_given_last(elbo, fit);
-    exact_fits_.push_back({std::move(fit.posterior), fit.elbo, fit.stop});
+    exact_fits_.push_back({std::move(fit.posterior), fit.elbo, fit.stop, std::nullopt});
     return;
   }
   LowRankPoint start{mean, Matrix(m, 0), Vector()};
@@ -149,7 +149,7 @@ void DefaultRun::fit_exactly_from(ExactElbo& elbo, const Candidate& candidate, c
   LowRankFit fit = fit_low_rank(elbo, start, scales, options_.seed, go_on);
   exact_fits_.push_back(
       {Gaussian::low_rank(fit.at.mean, std::move(fit.at.factors), std::move(fit.at.residual_sd)), fit.elbo,
-       fit.stop});
+       fit.stop, std::move(fit.curvature)});
 }
 
 void DefaultRun::fit_exactly(const ExpectedLogDensity& expected, const std::vector<Vector>& points) {
@@ -195,7 +195,8 @@ double DefaultRun::correct(ExactFit& fit) {
     }
     return true;
   };
-  auto response = fit.stop.converged ? linear_response(elbo, fit.posterior, go_on) : std::nullopt;
+  auto response =
+      fit.stop.converged ? linear_response(elbo, fit.posterior, fit.curvature, go_on) : std::nullopt;
   if (!response) return std::numeric_limits<double>::quiet_NaN();
   fit.posterior = fit.posterior.with_correction(std::move(response->corrected));
   return response->change;

@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "exact/low_rank.hpp"
 #include "magva/fit.hpp"
 #include "magva/priors.hpp"
 #include "unit/exact/problems.hpp"
@@ -137,7 +138,7 @@ TEST(LinearResponse, ByTermsIsThatByDifferences) {
     ASSERT_TRUE(fast && plain);
     EXPECT_GT((*fast - best.sigma).norm(), .01 * best.sigma.norm());
     EXPECT_LT((*fast - *plain).norm(), 2e-4 * fast->norm());
-    const auto whole = linear_response(elbo, Gaussian::dense(best.mean, root), test::kGoOn);
+    const auto whole = linear_response(elbo, Gaussian::dense(best.mean, root), std::nullopt, test::kGoOn);
     ASSERT_TRUE(whole.has_value());
     EXPECT_LT((whole->corrected.sd() - Vector(fast->diagonal().cwiseSqrt())).norm(), 1e-6);
     EXPECT_GT(whole->change, 0);
@@ -155,8 +156,8 @@ TEST(LinearResponse, WidensCoefficientsIfTheNoiseIsUnknown) {
   Workers workers(1);
   ExactElbo elbo(*model.expectations(), workers);
   const test::FullRank best = best_full_rank(elbo, model.start());
-  const auto response =
-      linear_response(elbo, Gaussian::dense(best.mean, best.sigma.llt().matrixL()), test::kGoOn);
+  const auto response = linear_response(elbo, Gaussian::dense(best.mean, best.sigma.llt().matrixL()),
+                                        std::nullopt, test::kGoOn);
   ASSERT_TRUE(response.has_value());
   // 14 - 3 degrees of freedom, and a half-Cauchy prior that adds about none: a t's variance is 11 / 9 of its
   // squared scale.
@@ -187,6 +188,33 @@ TEST(LinearResponse, OfLowRankIsThatOfFullRank) {
   EXPECT_LT((low.corrected().sd().array() / full.corrected().sd().array()).log().abs().maxCoeff(), .01);
   const Vector shift = low.corrected().mean() - full.corrected().mean();
   EXPECT_LT(shift.cwiseQuotient(full.sd()).cwiseAbs().maxCoeff(), .01);
+}
+
+// A curvature that the fit has come to know saves the pass that computes it. Both begin near the full-rank
+// optimum and end within what 'converged' leaves to gain.
+TEST(LinearResponse, BeginsWithACurvatureThatIsKnown) {
+  const RowMatrix x = test::design(60, 6, 55);
+  const Regression model =
+      test::regression(test::Kind::logistic, Design::own(x), test::responses(test::Kind::logistic, x, 56),
+                       NormalPriorOptions{});
+  Workers workers(1);
+  ExactElbo elbo(*model.expectations(), workers);
+  const Vector sd = Vector::Constant(6, .1);
+  const LowRankFit low = fit_low_rank(elbo, {model.start(), .1 * test::normals(6, 1, 6), sd},
+                                      {sd, std::nullopt}, 1, test::kGoOn);
+  ASSERT_TRUE(low.curvature.has_value());
+  const Gaussian q = Gaussian::low_rank(low.at.mean, low.at.factors, low.at.residual_sd);
+  const auto passes_of = [&](const std::optional<Matrix>& near, std::optional<LinearResponse>& out) {
+    const std::int64_t before = elbo.passes();
+    out = linear_response(elbo, q, near, test::kGoOn);
+    return elbo.passes() - before;
+  };
+  std::optional<LinearResponse> with, without;
+  const std::int64_t fewer = passes_of(low.curvature, with);
+  EXPECT_EQ(passes_of(std::nullopt, without), fewer + 1);
+  ASSERT_TRUE(with && without);
+  const Vector ratio = with->corrected.sd().cwiseQuotient(without->corrected.sd());
+  EXPECT_LT(ratio.array().log().abs().maxCoeff(), .01);
 }
 
 TEST(LinearResponse, IsLeftOutIfItTakesTooLong) {
