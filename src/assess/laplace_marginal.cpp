@@ -120,6 +120,11 @@ struct MarginalPoint {
   double share() const { return 1 / (weights.squaredNorm() * static_cast<double>(weights.size())); }
 };
 
+struct PathMode {
+  double z, log_density;
+  Vector theta;
+};
+
 Index usual_pairs(Index others) {
   return std::clamp(kWalkPairsEach * others, kFewestWalkPairs, kMostWalkPairs);
 }
@@ -168,6 +173,41 @@ class MarginalWalk {
       }
     }
     return false;
+  }
+
+  /// Adds the modes on one side, from the mode v at 0. The last step shows where a ridge leads.
+  void follow(double sign, Vector v, const std::function<double(ConstVectorRef)>& log_part,
+              std::vector<PathMode>& path) const {
+    double largest = path.front().log_density;
+    double largest_part = largest + log_part(path.front().theta);
+    Vector slope = Vector::Zero(v.size());
+    double z = 0;
+    for (int k = 0; z < kLastPoint; ++k) {
+      const double next = k < kEvenPoints ? z + kSpacing : kGrowth * z;
+      Vector to = v + (next - z) * slope;
+      auto mode = find_mode(sign * next, to);
+      if (!mode) mode = find_mode(sign * next, to = v);
+      if (!mode) return;
+      slope = (to - v) / (next - z);
+      v = std::move(to);
+      z = next;
+      path.push_back({sign * z, mode->laplace(), given_.at(sign * z, v)});
+      const double part = path.back().log_density + log_part(path.back().theta);
+      if (!std::isfinite(part)) return path.pop_back();
+      largest = std::max(largest, path.back().log_density);
+      largest_part = std::max(largest_part, part);
+      if (path.back().log_density < largest - kEndFall && part < largest_part - kEndFall) return;
+    }
+  }
+
+  std::optional<std::vector<PathMode>> modes(const std::function<double(ConstVectorRef)>& log_part) const {
+    Vector v = Vector::Zero(noise_.rows());
+    const auto mode = find_mode(0, v);
+    if (!mode) return std::nullopt;
+    std::vector<PathMode> path{{0, mode->laplace(), given_.at(0, v)}};
+    follow(1, v, log_part, path);
+    follow(-1, v, log_part, path);
+    return path;
   }
 
   /// Away from 0 on one side, each point's search from the mode of the one before; `sign`: 1 or -1. Ends
@@ -365,6 +405,25 @@ std::optional<LaplaceWalk> laplace_walk(Evaluator& evaluator, const Gaussian& q,
   std::vector<MarginalPoint> points{std::move(*centre)};
   if (!walk.walk(1, v, points) || !walk.walk(-1, v, points)) return std::nullopt;
   return summarise_walk(std::move(points), q, i);
+}
+
+std::optional<ModePath> conditional_modes(Evaluator& evaluator, const Gaussian& q, Index i,
+                                          const std::function<double(ConstVectorRef)>& log_part) {
+  if (q.dimension() < 2) return std::nullopt;
+  const auto given = Conditional::of(q, i);
+  if (!given) return std::nullopt;
+  auto path = MarginalWalk(evaluator, *given, 1).modes(log_part);
+  if (!path) return std::nullopt;
+  std::sort(path->begin(), path->end(), [](const PathMode& a, const PathMode& b) { return a.z < b.z; });
+  const auto count = static_cast<Index>(path->size());
+  ModePath out{Vector(count), Vector(count), Matrix(q.dimension(), count)};
+  for (Index k = 0; k < count; ++k) {
+    const PathMode& mode = (*path)[static_cast<std::size_t>(k)];
+    out.z(k) = mode.z;
+    out.log_density(k) = mode.log_density;
+    out.theta.col(k) = mode.theta;
+  }
+  return out;
 }
 
 }  // namespace magva

@@ -6,7 +6,10 @@
 #include <cmath>
 
 #include "assess/doubts.hpp"
+#include "assess/marginals.hpp"
+#include "assess/moment_changes.hpp"
 #include "assess/reweighted.hpp"
+#include "core/elbo.hpp"
 
 namespace magva {
 
@@ -31,6 +34,27 @@ Index quantity_draws(const Evaluator& evaluator, Index quantities) {
   const Index affordable =
       std::clamp(static_cast<Index>(kQuantityShare * fit), kUsualQuantityDraws, kMostQuantityDraws);
   return std::clamp(kMostQuantityNumbers / std::max<Index>(1, quantities), kFewestQuantityDraws, affordable);
+}
+
+/// Standard errors by which the assessment's draws must show that a quantity does not change.
+constexpr double kUnchangedErrors = 3;
+
+/// Whether the assessment's own draws show that no quantity changes by more than half of what is in doubt:
+/// where the weights are nearly equal, and no quantity has a long tail.
+bool shown_unchanged(const Gaussian& q, const Quantities& quantities, const SmoothedWeights& weights,
+                     std::uint64_t seed, Workers& workers) {
+  const Index draws = weights.log_weights.size();
+  const auto count = static_cast<Index>(quantities.names.size());
+  if (!telling(weights) || draws * std::max(count, q.dimension()) > kMostQuantityNumbers) return false;
+  const MomentChanges found = moment_changes(quantities.at(elbo_draws(q, seed, 0, draws, workers)),
+                                             exponentials(weights.log_weights));
+  const auto shift =
+      (found.weighted_mean - found.mean).array().abs() + kUnchangedErrors * found.mean_se.array();
+  const auto ratio =
+      (found.weighted_sd.array() / found.sd.array()).log().abs() + kUnchangedErrors * found.log_sd_se.array();
+  for (Index k = 0; k < count; ++k)
+    if (found.sd(k) != 0 && !(shift(k) < .5 * kDoubt * found.sd(k) && ratio(k) < .5 * kDoubt)) return false;
+  return true;
 }
 
 /// What counts as a change by importance weights: more than the bound, less so many standard errors.
@@ -91,8 +115,11 @@ void assess_weighted_moments(Evaluator& evaluator, const Gaussian& q, const Smoo
                              const AssessmentOptions& options, Assessment& out) {
   const auto test = weight_test(weights, q.dimension());
   if (!test) return;
-  if (options.quantities != nullptr)
-    return assess_quantities(evaluator, q.corrected(), *options.quantities, *test, options.seed, out);
+  if (options.quantities != nullptr) {
+    if (!shown_unchanged(q.corrected(), *options.quantities, weights, options.seed + 1, evaluator.workers()))
+      assess_quantities(evaluator, q.corrected(), *options.quantities, *test, options.seed, out);
+    return;
+  }
   const Gaussian& reported = out.correction_holds ? q.corrected() : q;
   assess_reweighting(
       most_reweighted(evaluator.model(), q.corrected(), reported, options.seed + 1,

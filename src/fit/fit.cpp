@@ -155,6 +155,7 @@ FitResult fit(const Model& model, const FitOptions& options, const std::vector<O
   }
   FitResult result = run_default(full, options, observers);
   try_shapes(full, options, observers, result);
+  warn_of_long_tails(full, options, observers, result);
   return result;
 }
 

@@ -25,6 +25,11 @@ FitResult run_minibatch(const Minibatch& model, const FitOptions& options,
 void try_shapes(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
                 FitResult& result);
 
+/// Warns of quantities whose variance comes from where the result has none. After all choices between
+/// results: such a tail is as far from all of them.
+void warn_of_long_tails(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
+                        FitResult& result);
+
 /// What 'converged' promises: within this many nats of the family's best.
 double promised_nats(Index dimension);
 

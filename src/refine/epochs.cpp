@@ -39,6 +39,9 @@ constexpr double kMostGrowth = 4;
 /// costs no more than so many times the tolerance is good enough for a result that has not converged.
 constexpr double kOutOfReach = 1.5;
 constexpr double kGoodEnough = 1.5;
+/// Noise, as a share of the tolerance, that a first epoch may leave where it ends the refinement: means are
+/// then known to .02 sds or so, as those of most fits are after two.
+constexpr double kFirstFloorShare = .002;
 /// Drift that the noise of two averages explains, in units of that noise.
 constexpr double kDriftNoise = 3;
 
@@ -163,13 +166,16 @@ void Refinement::State::end_epoch() {
                     unseen.signal + 2 * unseen.signal_se < kUnseenShare * tolerance;
   if (calm && !moved && here && before) {
     const double drift = here->divergence_from(*before, now.mean - previous.mean);
-    if (drift < kDriftShare * tolerance + kDriftNoise * (floor + previous_floor)) {
+    const bool from_start = previous_floor == 0;  // which has no noise
+    if (drift < kDriftShare * tolerance + kDriftNoise * (floor + previous_floor) &&
+        (!from_start || floor < kFirstFloorShare * tolerance)) {
       status = RefinementStatus::kConverged;
       stop_detail = fmt::format(
           "a noise-free step would gain {:.3g} nats (+- {:.2g}), the noise of the averaged iterates costs "
           "{:.3g}, and the "
-          "averages of two runs of iterations differ by {:.3g}; promised is {:.3g}",
-          signal + unseen.signal, std::hypot(se, unseen.signal_se), floor, drift, tolerance);
+          "{} differ by {:.3g}; promised is {:.3g}",
+          signal + unseen.signal, std::hypot(se, unseen.signal_se), floor,
+          from_start ? "start and average" : "averages of two runs of iterations", drift, tolerance);
       return;
     }
   }

@@ -86,7 +86,11 @@ Refinement::State::State(Evaluator& evaluator_, GaussianStart start, std::uint64
       seed(seed_),
       tolerance(tolerance_),
       pairs(first_pairs(*covariance, mean.size())),
-      elbo(std::numeric_limits<double>::quiet_NaN()) {}
+      elbo(std::numeric_limits<double>::quiet_NaN()) {
+  // A quadratic's best Gaussian of full rank may be the posterior's: then one epoch shows it.
+  if (covariance->low_rank() == nullptr && covariance->pattern() == nullptr)
+    previous = {mean, covariance->coordinates(nullptr)};
+}
 
 // False where too few pairs could be evaluated.
 bool Refinement::State::draw_batch() {

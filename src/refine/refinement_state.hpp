@@ -117,7 +117,7 @@ struct Refinement::State {
   IterateAverage average;
   IterateAverage recent;  // what a fit that has not converged returns
   double seen = 0;        // pairs
-  Iterate previous;       // the last epoch's average; empty before the first
+  Iterate previous;       // the last epoch's average; before the first the start of full rank, or empty
   double previous_floor = 0;
   Iterate window_end;  // of the last window that was not quiet; empty where there was none
   double best_elbo = -std::numeric_limits<double>::infinity();  // of a batch

@@ -25,9 +25,9 @@ constexpr double kMostResponseWork = 6e9;
 constexpr Index kFewestHessianPairs = 16;
 constexpr Index kMostHessianPairs = 256;
 constexpr Index kHessianPairsPerParameter = 2;
-/// A first sample has so many, or twice the fewest; a second one as many as the first shows to be needed for
+/// A first sample has so many, or two a parameter; a second one as many as the first shows to be needed for
 /// this standard error of a log sd.
-constexpr Index kFirstHessianPairs = 32;
+constexpr Index kFirstHessianPairs = 16;
 constexpr double kSmallResponseError = .005;
 /// Samples of gradients on the way to the best full-rank Gaussian, at most.
 constexpr int kMostStepSamples = 8;

@@ -53,6 +53,26 @@ TEST(FarSample, FindsTheEndsOfABanana) {
   }
 }
 
+// What 3,000 draws show to be near, by two standard errors, takes no more of them.
+TEST(FarSample, TakesFewerDrawsWhereAllIsNear) {
+  std::int64_t points = 0;
+  const auto normal = make_model(3, [&](ConstVectorRef theta, VectorRef gradient) {
+    ++points;
+    gradient = -theta;
+    return -.5 * theta.squaredNorm();
+  });
+  Evaluator evaluator(normal, 1);
+  MarginalReport report;
+  check_far_out(evaluator, wide_gaussian(3, 1), 5, report);
+  EXPECT_EQ(points, 3000);
+  ASSERT_EQ(report.errors.size(), 3U);
+  for (const MarginalError& error : report.errors) EXPECT_LT(error.size(), 4 * error.se);
+  points = 0;
+  MarginalReport other;
+  check_far_out(evaluator, wide_gaussian(3, .7), 5, other);
+  EXPECT_EQ(points, 9000);
+}
+
 TEST(FarSample, LeavesManyParametersAlone) {
   const auto model = make_model(9, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta / 4;

@@ -269,5 +269,25 @@ TEST(Refinement, TakesNoMorePairsThanAreOfUse) {
   EXPECT_EQ(useful_pairs(4000, 10, 4096), 4096);
 }
 
+// An epoch has three windows. A posterior that is the start's Gaussian has no noise at all; an average that
+// is elsewhere, or has the noise of fine ripples, which change no expectation, takes another epoch.
+TEST(Refinement, EndsWithTheFirstEpochWhereItConfirmsTheStart) {
+  const auto iterations = [](double ripple, double first_sd) {
+    const auto model = make_model(2, [ripple](ConstVectorRef theta, VectorRef gradient) {
+      gradient = -theta.array() - ripple * (20 * theta.array()).sin();
+      return -.5 * theta.squaredNorm() + ripple / 20 * (20 * theta.array()).cos().sum();
+    });
+    Evaluator evaluator(model, 1);
+    Refinement refinement(
+        evaluator, {Vector::Zero(2), make_full_rank(first_sd * Matrix::Identity(2, 2)), nullptr}, 1, .1);
+    while (refinement.status() == RefinementStatus::kRunning) refinement.step();
+    EXPECT_EQ(refinement.status(), RefinementStatus::kConverged);
+    return refinement.iterations();
+  };
+  EXPECT_EQ(iterations(0, 1), 3 * kWindow);
+  EXPECT_GE(iterations(0, 1.6), 6 * kWindow);
+  EXPECT_GE(iterations(.8, 1), 6 * kWindow);
+}
+
 }  // namespace
 }  // namespace magva

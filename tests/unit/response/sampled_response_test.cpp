@@ -193,7 +193,7 @@ TEST(SampledResponse, TakesAsManyPairsAsItNeeds) {
   Evaluator few(gaussian, 1);
   const Gaussian standard = Gaussian::dense(Vector::Zero(3), Matrix::Identity(3, 3));
   ASSERT_TRUE(correct_by_response(few, standard, most, 1).has_value());
-  EXPECT_EQ(few.evaluations(), sample_cost(3, 32));
+  EXPECT_EQ(few.evaluations(), sample_cost(3, 16));
 
   const LogGamma density{2};
   const auto skewed = make_model(2, density);
@@ -205,8 +205,8 @@ TEST(SampledResponse, TakesAsManyPairsAsItNeeds) {
 }
 
 TEST(SampledResponse, TakesNoSecondSampleThatIsTooSmall) {
-  // The Hessian at a draw is off by 2.2 cos(6 theta), so that log sds by 32 pairs have standard errors
-  // of .14: 34 pairs do not bring them down to .05, which a correction may have, nor to twice as much.
+  // The Hessian at a draw is off by 2.2 cos(6 theta), so that log sds by 16 pairs have standard errors
+  // of .2: 34 pairs do not bring them down to .05, which a correction may have, nor to twice as much.
   const auto rippled = make_model(2, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta.array() - 2.2 / 6 * (6 * theta.array()).sin();
     return -.5 * theta.squaredNorm() + 2.2 / 36 * (6 * theta.array()).cos().sum();
@@ -214,7 +214,7 @@ TEST(SampledResponse, TakesNoSecondSampleThatIsTooSmall) {
   Evaluator evaluator(rippled, 1);
   const Gaussian q = Gaussian::dense(Vector::Zero(2), Matrix::Identity(2, 2));
   EXPECT_FALSE(correct_by_response(evaluator, q, sample_cost(2, 34), 2).has_value());
-  EXPECT_EQ(evaluator.evaluations(), sample_cost(2, 32));
+  EXPECT_EQ(evaluator.evaluations(), sample_cost(2, 16));
 }
 
 TEST(SampledResponse, IsLeftOutWhereGradientsAreTooFew) {
