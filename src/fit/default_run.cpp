@@ -51,11 +51,6 @@ std::uint64_t candidate_seed(std::uint64_t seed, std::size_t candidate) {
   return seed ^ (static_cast<std::uint64_t>(candidate) << 56U);
 }
 
-// Whether the two put their mass in different places: some mean differs by several sds of both.
-bool different_modes(const Gaussian& a, const Gaussian& b) {
-  return ((a.mean() - b.mean()).cwiseAbs().cwiseQuotient(a.sd().cwiseMax(b.sd()))).maxCoeff() > kModesApart;
-}
-
 /// Of a refinement that has ended.
 StopReason reason_of(RefinementStatus status) {
   if (status == RefinementStatus::kConverged) return StopReason::kConverged;
@@ -63,6 +58,10 @@ StopReason reason_of(RefinementStatus status) {
 }
 
 }  // namespace
+
+bool different_modes(const Gaussian& a, const Gaussian& b) {
+  return ((a.mean() - b.mean()).cwiseAbs().cwiseQuotient(a.sd().cwiseMax(b.sd()))).maxCoeff() > kModesApart;
+}
 
 std::int64_t FitOptions::evaluation_limit(Index dimension) const {
   if (max_evaluations > 0) return max_evaluations;
@@ -120,6 +119,7 @@ void DefaultRun::run_stages() {
     candidates_.clear();
     first_sd_ = best_->rough_sd();
     control_.enter(Phase::kRefinement);
+    try_newton_steps();
     enter(Stage::kRefinement);
   }
   if (stage_ == Stage::kRefinement) {

@@ -19,6 +19,9 @@ struct RivalContest {
   std::size_t next = 0;  ///< of the rivals
 };
 
+/// Whether the two put their mass in different places: some mean differs by several sds of both.
+bool different_modes(const Gaussian& a, const Gaussian& b);
+
 class DefaultRun {
  public:
   DefaultRun(const Model& model, const FitOptions& options, const std::vector<Observer>& observers);
@@ -79,6 +82,14 @@ class DefaultRun {
   /// Where the mass is, for the search: its modes may be far from it, or spikes.
   void keep_place(const MeanField& first);
   FitResult report_hierarchical();
+
+  // newton_run.cpp
+  /// Puts the best full-rank Gaussian in the place of the refinement that is about to begin, where Newton
+  /// steps find it, and cost less.
+  void try_newton_steps();
+  bool newton_steps_pay() const;
+  /// Where the search begins, or the place with mass near it if that is better.
+  Gaussian newton_start();
 
   // exact_run.cpp
   /// What the model knows without draws; null where draws are needed or asked for.

@@ -339,6 +339,16 @@ void Refinement::step() {
 
 Refinement::Refinement(Evaluator& evaluator, GaussianStart start, std::uint64_t seed, double tolerance)
     : state_(std::make_unique<State>(evaluator, std::move(start), seed, tolerance)) {}
+Refinement Refinement::converged_at(Evaluator& evaluator, GaussianStart best, std::uint64_t seed,
+                                    double tolerance, std::int64_t iterations, std::string detail) {
+  Refinement out(evaluator, std::move(best), seed, tolerance);
+  State& s = *out.state_;
+  s.iteration = iterations;
+  s.average.add(s.mean, *s.covariance);
+  s.status = RefinementStatus::kConverged;
+  s.stop_detail = std::move(detail);
+  return out;
+}
 Refinement::Refinement(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Refinement::~Refinement() = default;
 Refinement::Refinement(Refinement&&) noexcept = default;

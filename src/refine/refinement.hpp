@@ -37,6 +37,10 @@ class Refinement {
  public:
   /// `tolerance`: nats that 'converged' promises.
   Refinement(Evaluator& evaluator, GaussianStart start, std::uint64_t seed, double tolerance);
+  /// One that has ended where other steps have found the best Gaussian. `detail`: why it is that, in a
+  /// sentence.
+  static Refinement converged_at(Evaluator& evaluator, GaussianStart best, std::uint64_t seed,
+                                 double tolerance, std::int64_t iterations, std::string detail);
   ~Refinement();
   Refinement(Refinement&&) noexcept;
   Refinement& operator=(Refinement&&) noexcept;

@@ -29,6 +29,9 @@ constexpr Index kHessianPairsPerParameter = 2;
 /// this standard error of a log sd.
 constexpr Index kFirstHessianPairs = 16;
 constexpr double kSmallResponseError = .005;
+/// Of a response by gradients alone: where the first sample leaves more, a second one has as many pairs as
+/// this takes. Noise of the covariance spoils the weights of its draws, too.
+constexpr double kSmallPairedError = .025;
 /// Samples of gradients on the way to the best full-rank Gaussian, at most.
 constexpr int kMostStepSamples = 8;
 /// A correction takes as many gradients as the fit has taken, at most, or so many a parameter, if these are
@@ -155,36 +158,66 @@ std::optional<SampledCorrection> correct_by_hessians(Evaluator& evaluator, const
   return correct_by_sample(evaluator, q, *best, needed, seed);
 }
 
+/// What a sample of gradients gives of the response.
+struct ResponseOrder {
+  bool whole;                            ///< else with the covariance held fixed
+  std::optional<TakenPrecision> probed;  ///< where its leading order is not enough
+};
+
 /// With so many gradients for the whole response along one direction. Nothing where these are too few, or
 /// where the response is too large.
-std::optional<PairedResponse> whole_response(Evaluator& evaluator, const FullRankOptimum& best,
-                                             std::int64_t gradients, std::uint64_t seed) {
+std::optional<ResponseOrder> whole_response(Evaluator& evaluator, const FullRankOptimum& best,
+                                            std::int64_t gradients, std::uint64_t seed) {
   const LargestTaken largest = largest_taken(best.sample);
-  if (largest.value <= kSmallTaken) return paired_response(best.sample, 1, 0);
+  if (largest.value <= kSmallTaken) return ResponseOrder{true, std::nullopt};
   if (gradients < probe_cost(best.sample.dimension())) return std::nullopt;
   const auto taken = probe_response(evaluator, best.at, best.sample.shrunk_excess(), largest.direction, seed);
   if (!taken || !(taken->whole > 0) || taken->whole > kMostTaken) return std::nullopt;
-  return paired_response(best.sample, *taken);
+  return ResponseOrder{true, taken};
+}
+
+std::optional<PairedResponse> response_of(const GradientSample& sample, const ResponseOrder& order) {
+  if (!order.whole) return fixed_response(sample);
+  return order.probed ? paired_response(sample, *order.probed) : paired_response(sample, 1, 0);
+}
+
+std::optional<SampledCorrection> correct_by_sample(const Gaussian& q, const FullRankOptimum& best,
+                                                   const ResponseOrder& order) {
+  const auto response = response_of(best.sample, order);
+  if (!response) return std::nullopt;
+  Vector mean = best.at.mean;
+  if (!q.is_dense()) mean += best.at.root * (response->covariance * best.sample.gradient);
+  auto out = correction(q, mean, best.at.root, best.sample, *response);
+  if (out && !order.whole) out->response = std::numeric_limits<double>::quiet_NaN();
+  return out;
+}
+
+/// For a standard error that is small enough, with so many gradients at most.
+Index more_pairs(const SampledCorrection& found, Index pairs, std::int64_t gradients) {
+  const double wanted = std::pow(found.se / kSmallPairedError, 2) * static_cast<double>(pairs);
+  return static_cast<Index>(std::min(std::ceil(wanted), .5 * static_cast<double>(gradients)));
 }
 
 /// A fit of low rank has at least the sds of the best full-rank Gaussian.
 std::optional<SampledCorrection> correct_by_gradients(Evaluator& evaluator, const Gaussian& q,
                                                       std::int64_t gradients, std::uint64_t seed) {
   const std::int64_t before = evaluator.evaluations();
+  const auto left = [&] { return gradients - (evaluator.evaluations() - before); };
   const auto samples =
       static_cast<int>(std::min<std::int64_t>(kMostStepSamples, gradients / step_cost(q.dimension())));
-  const auto best = go_on_to_full_rank(evaluator, rooted(q), samples, seed);
+  auto best = go_on_to_full_rank(evaluator, rooted(q), samples, seed);
   if (!best) return std::nullopt;
-  const std::int64_t left = gradients - (evaluator.evaluations() - before);
-  auto response = whole_response(evaluator, *best, left, response_seed(seed));
-  const bool whole = response.has_value();
-  if (!whole && !q.is_dense()) response = fixed_response(best->sample);
-  if (!response) return std::nullopt;
-  Vector mean = best->at.mean;
-  if (!q.is_dense()) mean += best->at.root * (response->covariance * best->sample.gradient);
-  auto out = correction(q, mean, best->at.root, best->sample, *response);
-  if (out && !whole) out->response = std::numeric_limits<double>::quiet_NaN();
-  return out;
+  auto order = whole_response(evaluator, *best, left(), response_seed(seed));
+  if (!order && !q.is_dense()) order = ResponseOrder{false, std::nullopt};
+  if (!order) return std::nullopt;
+  auto found = correct_by_sample(q, *best, *order);
+  if (!found) return std::nullopt;
+  const Index pairs = more_pairs(*found, best->sample.pairs(), left());
+  if (pairs <= best->sample.pairs()) return found;
+  auto more = sample_gradients(evaluator, best->at, pairs, response_seed(seed) + 1);
+  if (!more) return found;
+  best->sample = std::move(*more);
+  return correct_by_sample(q, *best, *order);
 }
 
 std::optional<SampledCorrection> significant_correction(Evaluator& evaluator, const Gaussian& q,

@@ -22,17 +22,6 @@ std::uint64_t sample_seed(std::uint64_t seed, int sample) {
   return seed + (static_cast<std::uint64_t>(sample) << 40U);
 }
 
-/// The root of root (I - excess)^-1 root'; nothing where that is no covariance.
-std::optional<Matrix> root_given(const Matrix& root, const Matrix& excess) {
-  const Index m = root.rows();
-  const Eigen::LLT<Matrix> precision(Matrix::Identity(m, m) - excess);
-  if (precision.info() != Eigen::Success) return std::nullopt;
-  const Matrix half = root * precision.matrixU().solve(Matrix::Identity(m, m));
-  const Eigen::LLT<Matrix> covariance(half * half.transpose());
-  if (covariance.info() != Eigen::Success) return std::nullopt;
-  return Matrix(covariance.matrixL());
-}
-
 /// -limit I < a < limit I.
 bool is_between(const Matrix& a, double limit) {
   const Matrix bound = limit * Matrix::Identity(a.rows(), a.cols());
@@ -59,6 +48,16 @@ bool step(const GradientSample& sample, double share, RootedGaussian& at) {
 }
 
 }  // namespace
+
+std::optional<Matrix> root_given(const Matrix& root, const Matrix& excess) {
+  const Index m = root.rows();
+  const Eigen::LLT<Matrix> precision(Matrix::Identity(m, m) - excess);
+  if (precision.info() != Eigen::Success) return std::nullopt;
+  const Matrix half = root * precision.matrixU().solve(Matrix::Identity(m, m));
+  const Eigen::LLT<Matrix> covariance(half * half.transpose());
+  if (covariance.info() != Eigen::Success) return std::nullopt;
+  return Matrix(covariance.matrixL());
+}
 
 Index step_pairs(Index dimension) { return kPairsPerParameter * dimension + kMorePairs; }
 

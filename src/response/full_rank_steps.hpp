@@ -7,6 +7,9 @@ namespace magva {
 /// Pairs in the sample of a step: some more than parameters, so that the noise of their regression is small.
 Index step_pairs(Index dimension);
 
+/// The root of root (I - excess)^-1 root'; nothing where that is no covariance.
+std::optional<Matrix> root_given(const Matrix& root, const Matrix& excess);
+
 struct FullRankOptimum {
   RootedGaussian at;
   GradientSample sample;  ///< there

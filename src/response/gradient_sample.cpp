@@ -27,6 +27,7 @@ void find_shares(GradientSample& sample) {
   const double deviation = (diagonal.array() - diagonal.mean()).square().sum();
   sample.diagonal_share = share_of(deviation, diagonal_noise);
   sample.other_share = share_of(sample.excess.squaredNorm() - diagonal.squaredNorm(), other_noise);
+  sample.excess_noise = diagonal_noise + other_noise;
 }
 
 }  // namespace
@@ -39,10 +40,15 @@ Matrix GradientSample::shrunk_excess(double most) const {
   return out;
 }
 
+double GradientSample::noise_nats() const {
+  const auto n = static_cast<double>(pairs());
+  return .25 * excess_noise + .5 * even.squaredNorm() / (n * (n - 1));
+}
+
 std::optional<GradientSample> sample_gradients(Evaluator& evaluator, const RootedGaussian& at, Index pairs,
                                                std::uint64_t seed) {
   const Index m = at.mean.size();
-  GradientSample out{balanced_noise(m, pairs, seed), Matrix(m, pairs), Matrix(m, pairs), {}, 0, 0, {}};
+  GradientSample out{balanced_noise(m, pairs, seed), Matrix(m, pairs), Matrix(m, pairs), {}, 0, 0, {}, 0};
   for (Index first = 0; first < pairs; first += kPairsTogether) {
     const Index count = std::min(kPairsTogether, pairs - first);
     Matrix theta(m, 2 * count);

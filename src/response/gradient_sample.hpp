@@ -21,9 +21,13 @@ struct GradientSample {
   double diagonal_share;  ///< of the squares of the diagonal of E D, less its mean, that is no noise
   double other_share;     ///< the same beside the diagonal
   Vector gradient;        ///< mean of the gradients by z
+  double excess_noise;    ///< expected squares of the noise in E D, all entries together
 
   Index dimension() const { return noise.rows(); }
   Index pairs() const { return noise.cols(); }
+  /// Nats that a Newton step would gain, to second order; of its own noise it gains as much as follows.
+  double gain() const { return .25 * excess.squaredNorm() + .5 * gradient.squaredNorm(); }
+  double noise_nats() const;
   /// E D, each part shrunk to its share, and to at most so much.
   Matrix shrunk_excess(double most = 1) const;
 };
