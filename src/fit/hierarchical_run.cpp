@@ -78,7 +78,7 @@ const MixtureFound* DefaultRun::early_mixture() {
   if (!early_) return nullptr;
   const Index entries =
       search_.pattern ? search_.pattern->entries() : full_pattern(model_.dimension())->entries();
-  if (!early_->assessed) early_->assessed = assess_mixture(evaluator_, *early_->mixture, entries, options_);
+  if (!early_->assessed) early_->assessed = assess_mixture(evaluator_, *early_->mixture, entries, early_->weights.get(), options_);
   return &*early_;
 }
 

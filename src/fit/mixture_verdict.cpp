@@ -44,20 +44,23 @@ constexpr double kUselessMixture = .69;
 /// Draws of a mixture, and what the posterior makes of them.
 class WeightedDraws {
  public:
-  WeightedDraws(Evaluator& evaluator, const GaussianMixture& mixture, const FitOptions& options)
-      : evaluator_(evaluator), mixture_(mixture), options_(options) {}
+  WeightedDraws(Evaluator& evaluator, const GaussianMixture& mixture, HyperWeights* hyper,
+                const FitOptions& options)
+      : evaluator_(evaluator), mixture_(mixture), hyper_(hyper), options_(options) {}
 
   /// False where the posterior is not near the mixture.
   bool add_until(Index count) {
     const Matrix theta =
         mixture_.draws(count - drawn_, options_.seed + 8, static_cast<std::uint32_t>(drawn_));
     drawn_ = count;
-    keep_finite(theta, evaluator_.evaluate_values(theta) - mixture_.log_density(theta));
+    const Vector of_draws = evaluator_.evaluate_values(theta) - mixture_.log_density(theta);
+    keep_finite(theta, of_draws, hyper_ != nullptr ? hyper_->log_weights(mixture_, theta) : of_draws);
     const auto kept = static_cast<double>(log_weights_.size());
     if (kept < (1 - kRejectedShare) * static_cast<double>(count)) return false;
     elbo_ = log_weights_.mean();
+    if (!std::isfinite(telling_weights_.maxCoeff())) return false;
     spread_ = std::sqrt((log_weights_.array() - elbo_).square().sum() / (kept - 1));
-    smoothed_ = smooth_weights(log_weights_);
+    smoothed_ = smooth_weights(telling_weights_);
     return !far(theta.rows());
   }
 
@@ -86,7 +89,7 @@ class WeightedDraws {
   }
 
   /// Of draws that are new, those that can be evaluated.
-  void keep_finite(const Matrix& theta, const Vector& log_weights) {
+  void keep_finite(const Matrix& theta, const Vector& log_weights, const Vector& telling_weights) {
     std::vector<Index> finite;
     for (Index s = 0; s < log_weights.size(); ++s)
       if (std::isfinite(log_weights(s))) finite.push_back(s);
@@ -95,6 +98,8 @@ class WeightedDraws {
     const Matrix values = options_.quantities ? options_.quantities->at(there) : there;
     log_weights_.conservativeResize(log_weights_.size() + kept);
     log_weights_.tail(kept) = log_weights(finite);
+    telling_weights_.conservativeResize(log_weights_.size());
+    telling_weights_.tail(kept) = telling_weights(finite);
     values_.conservativeResize(values.rows(), values_.cols() + kept);
     values_.rightCols(kept) = values;
   }
@@ -110,10 +115,12 @@ class WeightedDraws {
 
   Evaluator& evaluator_;
   const GaussianMixture& mixture_;
+  HyperWeights* hyper_;
   const FitOptions& options_;
   Index drawn_ = 0;
   Matrix values_;  // of the quantities
   Vector log_weights_;
+  Vector telling_weights_;  // the same, or those of the hyper-parameters alone
   double elbo_ = 0, spread_ = 0;
   SmoothedWeights smoothed_;
 };
@@ -191,6 +198,22 @@ Assessment assessment_of(const WeightedDraws& draws, const MomentChanges& change
   return out;
 }
 
+/// What the mixture's normals make of independent others, by their own integrals.
+void doubt_others(const ConditionalGaussian& given, const Model& model, Assessment& out) {
+  const Vector change = given.shift.cwiseAbs().cwiseMax(given.sd_ratio.array().log().abs().matrix());
+  Index worst = 0;
+  const double size = change.maxCoeff(&worst);
+  if (!(size > kDoubt)) return;
+  const std::string name = model.parameter_name(worst);
+  out.doubts.push_back({name, given.shift(worst), given.sd_ratio(worst)});
+  out.warn(WarningKind::kReweighted,
+           fmt::format("given the hyper-parameters, the mean of {} is {:.2g} sds from that of its normal "
+                       "distribution, and its sd {:.2g} times as large: the mixture of Gaussians misses a "
+                       "part of the posterior; sample this model by MCMC",
+                       name, given.shift(worst), given.sd_ratio(worst)));
+  if (size > kUselessMixture) out.trusted = false;
+}
+
 /// The parameter behind a doubt.
 std::optional<Index> most_changed(const WeightedDraws& draws) {
   const auto changes = draws.parameter_changes();
@@ -214,11 +237,11 @@ bool undecided(const WeightedDraws& draws, const MomentChanges& changes) {
 }  // namespace
 
 std::optional<AssessedMixture> assess_mixture(Evaluator& evaluator, const GaussianMixture& mixture,
-                                              Index entries, const FitOptions& options) {
+                                              Index entries, HyperWeights* hyper, const FitOptions& options) {
   const double numbers = static_cast<double>(entries) * static_cast<double>(mixture.components().size());
   const Index most = std::clamp(static_cast<Index>(kMostMixtureNumbers / numbers), kFewestMixtureDraws,
                                 std::max(kFewestMixtureDraws, options.diagnostic_draws));
-  WeightedDraws draws(evaluator, mixture, options);
+  WeightedDraws draws(evaluator, mixture, hyper, options);
   for (Index count = kFewestMixtureDraws;; count = count < most ? std::min(2 * count, most) : 2 * count) {
     if (!draws.add_until(count)) return std::nullopt;
     const MomentChanges changes = draws.changes();
@@ -226,6 +249,7 @@ std::optional<AssessedMixture> assess_mixture(Evaluator& evaluator, const Gaussi
                                    : count < kMoreDraws * most && undecided(draws, changes);
     if (open) continue;
     Assessment found = assessment_of(draws, changes, evaluator.model(), options);
+    if (hyper != nullptr) doubt_others(hyper->middle(), evaluator.model(), found);
     const auto doubtful = found.doubts.empty() ? std::nullopt : most_changed(draws);
     return AssessedMixture{std::move(found), draws.telling(), doubtful};
   }

@@ -9,10 +9,9 @@
 #include <numeric>
 
 #include "mixture/hyper_cells.hpp"
-#include "mixture/hyper_design.hpp"
+#include "mixture/hyper_marginal.hpp"
 #include "mixture/hyper_proposal.hpp"
 #include "mixture/joint_precision.hpp"
-#include "mixture/spline.hpp"
 
 namespace magva {
 
@@ -24,9 +23,6 @@ constexpr Index kHyperDraws = 1024;
 constexpr int kMostHyperRounds = 4;
 constexpr double kFewestHyperDraws = 100;
 constexpr double kEnoughHyperDraws = 500;
-/// On a ray that leaves the region of the nodes, where its slope is measured from, as a share of the way.
-constexpr double kBeforeEnd = .8;
-constexpr double kLeastBetweenNodes = .55;
 /// Draws with a larger share of all weights, and further than this from all nodes, become nodes.
 constexpr double kHeavyShare = .01;
 constexpr double kFarFromNode = .5;
@@ -46,17 +42,6 @@ constexpr std::size_t kMostSplitAtOnce = 8;
 /// Components with less weight are left out.
 constexpr double kLeastComponent = 1e-5;
 
-template <class Columns>
-void append(Columns& to, const Columns& more) {
-  if constexpr (Columns::ColsAtCompileTime == 1) {
-    to.conservativeResize(to.size() + more.size());
-    to.tail(more.size()) = more;
-  } else {
-    to.conservativeResize(more.rows(), to.cols() + more.cols());
-    to.rightCols(more.cols()) = more;
-  }
-}
-
 /// No weight above the square root of their number times the mean (Ionides 2008).
 Vector truncated(const Vector& share) {
   const Vector out = share.cwiseMin(1 / std::sqrt(static_cast<double>(share.size())));
@@ -67,22 +52,24 @@ Vector truncated(const Vector& share) {
 struct HyperSample {
   Matrix y;
   Vector share;
-  std::vector<std::size_t> nearest;  ///< node of each
+  Vector log_mass;                        ///< up to a constant
+  double log_total;                       ///< of all mass, up to the same constant
+  std::vector<std::size_t> nearest = {};  ///< node of each
 };
 
 class MixtureOfNodes {
  public:
   MixtureOfNodes(Evaluator& evaluator, ConditionalFit& fit, HyperDesign& design)
-      : evaluator_(evaluator), fit_(fit), design_(design), joint_(fit) {}
+      : evaluator_(evaluator), fit_(fit), design_(design), marginal_(fit, design), joint_(fit) {}
 
   /// With more and more nodes while that brings it nearer to the posterior, as far as it must be.
   std::shared_ptr<const GaussianMixture> make() {
     auto sample = draw();
     if (!sample) return nullptr;
-    Weighed best = adapted(*sample);
+    Weighed best = nearest_mixture(*sample);
     for (int k = 0; k < kMostSplittings && best.mixture && best.effective < kCloseMixture; ++k) {
       split_cells(*sample);
-      Weighed next = adapted(*sample);
+      Weighed next = nearest_mixture(*sample);
       const bool worth_more = next.effective > kClearGain * best.effective;
       if (next.effective > best.effective) best = std::move(next);
       if (!worth_more) break;
@@ -102,72 +89,8 @@ class MixtureOfNodes {
   }
 
  private:
-  static Matrix stacked_means(const HyperDesign& design) {
-    const auto& nodes = design.nodes();
-    Matrix out(nodes.front().given.theta.size(), static_cast<Index>(nodes.size()));
-    for (std::size_t j = 0; j < nodes.size(); ++j) out.col(static_cast<Index>(j)) = nodes[j].given.theta;
-    return out;
-  }
-
-  /// The others at their mean given the hyper-parameters, one column each.
-  Matrix theta_at(const Matrix& y) const {
-    Matrix out = TrendedSpline(design_.places(), stacked_means(design_))(y);
-    out(fit_.hyper_parameters(), Eigen::all) = (design_.basis() * y).colwise() + design_.centre();
-    return out;
-  }
-
-  /// What the mass has beyond the height of the log density at its mean: the conditional ELBO's part is
-  /// interpolated; of the spread of its weights, which is known with some noise, the linear part is taken.
-  Vector beyond_height(const Matrix& y) const {
-    const Matrix places = design_.places();
-    const auto& nodes = design_.nodes();
-    Matrix gap(1, places.cols());
-    Vector half_variance(places.cols());
-    Matrix linear(places.cols(), places.rows() + 1);
-    linear << Vector::Ones(places.cols()), places.transpose();
-    for (std::size_t j = 0; j < nodes.size(); ++j) {
-      gap(0, static_cast<Index>(j)) = nodes[j].given.elbo - nodes[j].given.height;
-      half_variance(static_cast<Index>(j)) = .5 * nodes[j].given.variance;
-    }
-    const Vector slope = linear.colPivHouseholderQr().solve(half_variance);
-    const Vector by_spread = slope(0) + (slope.tail(places.rows()).transpose() * y).transpose().array();
-    return by_spread + continued(TrendedSpline(places, gap), y);
-  }
-
-  /// Between the nodes as it is; beyond them along rays from the centre, as steeply as before.
-  Vector continued(const TrendedSpline& function, const Matrix& y) const {
-    Vector within(y.cols());
-    for (Index s = 0; s < y.cols(); ++s) within(s) = design_.share_between_nodes(y.col(s));
-    const Vector at_end = function(y * within.asDiagonal()).transpose();
-    const Vector before = function(y * (kBeforeEnd * within).asDiagonal()).transpose();
-    return at_end.array() + (1 / within.array() - 1) * (at_end - before).array() / (1 - kBeforeEnd);
-  }
-
-  /// Draws, and what the log density of the others is at most there.
-  struct Draws {
-    Matrix y;
-    Vector height;
-  };
-
-  void add_draws(const Matrix& y, Draws& draws) {
-    std::vector<const ConditionalGaussian*> near;
-    for (const auto place : y.colwise()) near.push_back(&design_.nodes()[design_.nearest(place)].given);
-    append(draws.y, y);
-    append(draws.height, fit_.heights(theta_at(y), near));
-  }
-
-  /// The marginal log density, up to a constant. Far beyond the nodes there is none: they reach as far as
-  /// there is mass, and what is interpolated is wrong there.
-  Vector log_mass(const Draws& draws) const {
-    Vector out = draws.height + beyond_height(draws.y);
-    for (Index s = 0; s < out.size(); ++s)
-      if (!std::isfinite(out(s)) || design_.share_between_nodes(draws.y.col(s)) < kLeastBetweenNodes)
-        out(s) = -std::numeric_limits<double>::infinity();
-    return out;
-  }
-
   /// The heaviest draws that are far from all nodes, and from each other.
-  std::vector<Vector> unsure_places(const Draws& draws, const Vector& share) const {
+  std::vector<Vector> unsure_places(const HyperMarginal::Draws& draws, const Vector& share) const {
     std::vector<Index> order(static_cast<std::size_t>(share.size()));
     std::iota(order.begin(), order.end(), Index{0});
     std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return share(a) > share(b); });
@@ -183,11 +106,11 @@ class MixtureOfNodes {
   }
 
   /// Importance weights. Where single draws have much of it all, the others' Gaussian is found there, too.
-  std::optional<Vector> log_weights(const Draws& draws, const HyperProposal& proposal) {
+  std::optional<Vector> log_weights(const HyperMarginal::Draws& draws, const HyperProposal& proposal) {
     const Vector proposed = proposal.log_density(draws.y);
     Vector out;
     for (int k = 0; k <= kMostRefinements; ++k) {
-      out = log_mass(draws) - proposed;
+      out = marginal_.log_mass(draws) - proposed;
       if (!std::isfinite(out.maxCoeff())) return std::nullopt;
       const std::vector<Vector> places = unsure_places(draws, shares(out));
       if (places.empty()) break;
@@ -198,18 +121,21 @@ class MixtureOfNodes {
 
   std::optional<HyperSample> draw() {
     HyperProposal proposal(design_);
-    Draws draws;
+    HyperMarginal::Draws draws;
     Vector share;
+    std::optional<Vector> weights;
     for (int round = 0; round < kMostHyperRounds; ++round) {
-      add_draws(proposal.draws(kHyperDraws), draws);
-      const auto weights = log_weights(draws, proposal);
+      marginal_.add_draws(proposal.draws(kHyperDraws), draws);
+      weights = log_weights(draws, proposal);
       if (!weights) return std::nullopt;
       share = shares(*weights);
       if (effective_draws(share) >= kEnoughHyperDraws) break;
       proposal.learn(draws.y, *weights);
     }
     if (effective_draws(share) < kFewestHyperDraws) return std::nullopt;
-    HyperSample out{std::move(draws.y), std::move(share), {}};
+    const double highest = weights->maxCoeff();
+    HyperSample out{draws.y, std::move(share), *weights + proposal.log_density(draws.y),
+                    highest + std::log((weights->array() - highest).exp().sum())};
     find_nearest(out);
     return out;
   }
@@ -256,6 +182,22 @@ class MixtureOfNodes {
       if (cells[j].weight > kLeastComponent)
         out.mass.row(static_cast<Index>(j)) =
             ((parts.col(component++) - proposed).array().exp() * share.array()).transpose();
+    return out;
+  }
+
+  Weighed nearest_mixture(const HyperSample& sample) {
+    return fit_.has_quadrature() ? by_marginal(sample) : adapted(sample);
+  }
+
+  /// Where the mass has no noise, weights of draws of all parameters add nothing to it: of a mixture's own
+  /// draws of the hyper-parameters as many are effective as the sample says, 1 / E[(p / q)^2 under q].
+  Weighed by_marginal(const HyperSample& sample) {
+    const auto cells = with_pooled_covariance(cells_of(sample.y, nearest_mass(sample)));
+    Weighed out;
+    out.mixture = assemble(cells);
+    const Vector log_ratio = sample.log_mass - log_density(cells, sample.y);
+    const double expected = sample.share.dot((log_ratio.array() - sample.log_total).exp().matrix());
+    out.effective = 1 / expected;
     return out;
   }
 
@@ -321,7 +263,7 @@ class MixtureOfNodes {
     Matrix y = design_.places();
     for (std::size_t j = 0; j < all.size(); ++j)
       if (all[j].weight > 0) y.col(static_cast<Index>(j)) = all[j].mean;
-    Matrix out = theta_at(y);
+    Matrix out = marginal_.theta_at(y);
     Matrix on_line = out;
     Matrix tilt(out.rows(), out.cols());
     for (Index j = 0; j < out.cols(); ++j) {
@@ -365,6 +307,7 @@ class MixtureOfNodes {
   Evaluator& evaluator_;
   ConditionalFit& fit_;
   HyperDesign& design_;
+  HyperMarginal marginal_;
   JointPrecision joint_;
 };
 
@@ -373,13 +316,13 @@ class MixtureOfNodes {
 MixtureAttempt fit_mixture(Evaluator& evaluator, const Gaussian& q,
                            const std::shared_ptr<const HessianPattern>& pattern,
                            const std::vector<Index>& hyper_parameters, std::uint64_t seed) {
-  ConditionalFit fit(evaluator, pattern, hyper_parameters, conditional_differences(q), seed);
-  HyperDesign design(fit, q);
+  const auto weights = std::make_shared<HyperWeights>(evaluator, q, pattern, hyper_parameters, seed);
+  HyperDesign& design = weights->design();
   const bool built = design.build(q);
   if (design.nodes().empty()) return {};
-  MixtureOfNodes nodes(evaluator, fit, design);
-  if (const HyperNode* higher = design.higher()) return {nullptr, nodes.around(*higher)};
-  return {built ? nodes.make() : nullptr, std::nullopt};
+  MixtureOfNodes nodes(evaluator, weights->fit(), design);
+  if (const HyperNode* higher = design.higher()) return {nullptr, nodes.around(*higher), nullptr};
+  return {built ? nodes.make() : nullptr, std::nullopt, weights->fit().has_quadrature() ? weights : nullptr};
 }
 
 std::int64_t mixture_cost(const HessianPattern& pattern, Index hyper_parameters) {
