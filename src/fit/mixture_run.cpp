@@ -19,7 +19,7 @@ namespace magva {
 namespace {
 
 /// Smaller posteriors have linear response and skewed shapes.
-constexpr Index kFewestParameters = 64;
+constexpr Index kFewestParameters = 40;
 /// The largest m for which all of a dense Hessian is had by differences.
 constexpr Index kMostDenseMixture = 500;
 /// Gradients, at most: so many times those of the fit, or so many, or so many a parameter, which is less than
@@ -140,8 +140,7 @@ class MixtureTrial {
         std::max(most_gradients(m), kMixtureGradientsOfFit * result_.gradient_evaluations), options_.seed);
     if (!mixture) return;
     const std::int64_t gradients = evaluator_.evaluations() - before;
-    if (const auto found =
-            assess_mixture(evaluator_, *mixture, pattern->entries(), weights.get(), options_))
+    if (const auto found = assess_mixture(evaluator_, *mixture, pattern->entries(), weights.get(), options_))
       decide(mixture, *found);
     result_.gradient_evaluations += gradients;
   }
@@ -240,13 +239,13 @@ std::optional<HyperMode> find_hyper_mode(Evaluator& evaluator, HyperMode from,
   return from;
 }
 
-/// The mode of these and of those that leave all others independent given them, if they are few.
+/// The mode of those that leave all others independent given them, if they are few.
 std::optional<HyperMode> separated_mode(Evaluator& evaluator, const Gaussian& around,
                                         const std::shared_ptr<const HessianPattern>& entries,
-                                        const std::vector<Index>& hyper, std::uint64_t seed) {
+                                        std::uint64_t seed) {
   const std::size_t most = around.dimension() < kManyOthers ? kMostSeparating : kMostHyperParameters;
-  const auto separating = separating_set(*entries, hyper, most);
-  if (!separating || !affordable(*entries, *separating)) return std::nullopt;
+  const auto separating = separating_set(*entries, {}, most);
+  if (!separating || separating->empty() || !affordable(*entries, *separating)) return std::nullopt;
   auto at_mode = gaussian_at_hyper_mode(evaluator, around, entries, *separating, seed + 7);
   if (!at_mode) return std::nullopt;
   return HyperMode{std::move(*at_mode), *separating};
@@ -264,8 +263,7 @@ void add_doubtful(Evaluator& evaluator, const std::shared_ptr<const HessianPatte
     if (!around) return;
     MixtureAttempt next = fit_mixture(evaluator, *around, entries, hyper, options.seed + 7);
     if (!next.mixture) return;
-    auto assessed =
-        assess_mixture(evaluator, *next.mixture, entries->entries(), next.weights.get(), options);
+    auto assessed = assess_mixture(evaluator, *next.mixture, entries->entries(), next.weights.get(), options);
     if (!assessed || assessed->assessment.elbo < found.assessed->assessment.elbo) return;
     found = {*around, next.mixture, std::move(assessed), std::move(hyper), next.weights};
   }
@@ -294,7 +292,7 @@ std::optional<MixtureFound> find_mixture(Evaluator& evaluator, const MeanField& 
   const auto entries = pattern ? pattern : full_pattern(m);
   hyper = affordable_part(*entries, std::move(hyper));
   if (hyper.empty()) return std::nullopt;
-  auto mode = sure ? separated_mode(evaluator, around, entries, hyper, options.seed) : std::nullopt;
+  auto mode = sure ? separated_mode(evaluator, around, entries, options.seed) : std::nullopt;
   if (!mode) mode = find_hyper_mode(evaluator, {around, hyper}, entries, options.seed);
   if (!mode || (!sure && mode->confirmed.empty())) return std::nullopt;
   MixtureFound out{mode->around, nullptr, std::nullopt, mode->hyper};

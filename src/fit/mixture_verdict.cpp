@@ -53,19 +53,24 @@ class WeightedDraws {
     const Matrix theta =
         mixture_.draws(count - drawn_, options_.seed + 8, static_cast<std::uint32_t>(drawn_));
     drawn_ = count;
-    const Vector of_draws = evaluator_.evaluate_values(theta) - mixture_.log_density(theta);
-    keep_finite(theta, of_draws, hyper_ != nullptr ? hyper_->log_weights(mixture_, theta) : of_draws);
+    if (hyper_ == nullptr) {
+      keep_finite(theta, weights_of_draws(theta));
+      whole_ = log_weights_;
+    } else {
+      // The first draws say enough of the ELBO.
+      if (whole_.size() == 0) whole_ = weights_of_draws(theta);
+      keep_finite(theta, hyper_->log_weights(mixture_, theta));
+    }
     const auto kept = static_cast<double>(log_weights_.size());
-    if (kept < (1 - kRejectedShare) * static_cast<double>(count)) return false;
-    elbo_ = log_weights_.mean();
-    if (!std::isfinite(telling_weights_.maxCoeff())) return false;
-    spread_ = std::sqrt((log_weights_.array() - elbo_).square().sum() / (kept - 1));
-    smoothed_ = smooth_weights(telling_weights_);
+    if (kept < (1 - kRejectedShare) * static_cast<double>(count) || !whole_.allFinite()) return false;
+    elbo_ = whole_.mean();
+    spread_ = std::sqrt((whole_.array() - elbo_).square().sum() / static_cast<double>(whole_.size() - 1));
+    smoothed_ = smooth_weights(log_weights_);
     return !far(theta.rows());
   }
 
   double elbo() const { return elbo_; }
-  double elbo_se() const { return spread_ / std::sqrt(static_cast<double>(log_weights_.size())); }
+  double elbo_se() const { return spread_ / std::sqrt(static_cast<double>(whole_.size())); }
   double khat() const { return smoothed_.khat; }
   bool telling() const {
     const bool nearly_all = smoothed_.effective > kNearlyAll * static_cast<double>(log_weights_.size());
@@ -88,8 +93,12 @@ class WeightedDraws {
            smoothed_.effective < kNearShare * kept;
   }
 
-  /// Of draws that are new, those that can be evaluated.
-  void keep_finite(const Matrix& theta, const Vector& log_weights, const Vector& telling_weights) {
+  Vector weights_of_draws(const Matrix& theta) {
+    return evaluator_.evaluate_values(theta) - mixture_.log_density(theta);
+  }
+
+  /// Of draws that are new, those that have weights.
+  void keep_finite(const Matrix& theta, const Vector& log_weights) {
     std::vector<Index> finite;
     for (Index s = 0; s < log_weights.size(); ++s)
       if (std::isfinite(log_weights(s))) finite.push_back(s);
@@ -98,8 +107,6 @@ class WeightedDraws {
     const Matrix values = options_.quantities ? options_.quantities->at(there) : there;
     log_weights_.conservativeResize(log_weights_.size() + kept);
     log_weights_.tail(kept) = log_weights(finite);
-    telling_weights_.conservativeResize(log_weights_.size());
-    telling_weights_.tail(kept) = telling_weights(finite);
     values_.conservativeResize(values.rows(), values_.cols() + kept);
     values_.rightCols(kept) = values;
   }
@@ -107,7 +114,7 @@ class WeightedDraws {
   /// Weights that sum to 1. In many dimensions, where small differences add up, a few draws have all of the
   /// weights' exponentials; to second order, 1 + l + l^2 / 2, they still say how means and sds change.
   Vector weights() const {
-    if (telling()) return smoothed_.log_weights.array().exp();
+    if (telling() || hyper_ != nullptr) return smoothed_.log_weights.array().exp();
     const auto l = log_weights_.array() - elbo_;
     const Vector second_order = 1 + l + .5 * l.square();
     return second_order / second_order.sum();
@@ -118,9 +125,9 @@ class WeightedDraws {
   HyperWeights* hyper_;
   const FitOptions& options_;
   Index drawn_ = 0;
-  Matrix values_;  // of the quantities
-  Vector log_weights_;
-  Vector telling_weights_;  // the same, or those of the hyper-parameters alone
+  Matrix values_;       // of the quantities
+  Vector log_weights_;  // of the draws, or of their hyper-parameters alone
+  Vector whole_;        // of draws
   double elbo_ = 0, spread_ = 0;
   SmoothedWeights smoothed_;
 };
@@ -239,8 +246,10 @@ bool undecided(const WeightedDraws& draws, const MomentChanges& changes) {
 std::optional<AssessedMixture> assess_mixture(Evaluator& evaluator, const GaussianMixture& mixture,
                                               Index entries, HyperWeights* hyper, const FitOptions& options) {
   const double numbers = static_cast<double>(entries) * static_cast<double>(mixture.components().size());
+  // Weights of a few hyper-parameters vary little.
+  const Index usual = hyper != nullptr ? kFewestMixtureDraws : options.diagnostic_draws;
   const Index most = std::clamp(static_cast<Index>(kMostMixtureNumbers / numbers), kFewestMixtureDraws,
-                                std::max(kFewestMixtureDraws, options.diagnostic_draws));
+                                std::max(kFewestMixtureDraws, usual));
   WeightedDraws draws(evaluator, mixture, hyper, options);
   for (Index count = kFewestMixtureDraws;; count = count < most ? std::min(2 * count, most) : 2 * count) {
     if (!draws.add_until(count)) return std::nullopt;

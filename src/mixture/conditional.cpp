@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "core/noise.hpp"
@@ -245,15 +246,11 @@ std::optional<ConditionalGaussian> ConditionalFit::settle(Vector theta,
                           {},
                           {}};
   out.hyper_gradient = around->hyper_gradient - cross(out.curvature).transpose() * step;
-  return with_height(std::move(out));
-}
-
-std::optional<ConditionalGaussian> ConditionalFit::with_height(ConditionalGaussian given) {
-  const Heights at_mean = gradients_of_others(given.theta);
-  given.tilt = -at_mean.gradient.col(0);
-  given.height = heights(given.theta, at_mean, {&given})(0);
-  if (!std::isfinite(given.height)) return std::nullopt;
-  return given;
+  const Heights at_mean = gradients_of_others(out.theta);
+  out.tilt = -at_mean.gradient.col(0);
+  out.height = heights(out.theta, at_mean, {&out})(0);
+  if (!std::isfinite(out.height)) return std::nullopt;
+  return out;
 }
 
 // Mean and precision by their fixed point, both at once: each of the others has its own.
@@ -268,8 +265,7 @@ std::optional<ConditionalGaussian> ConditionalFit::settle_independent(Vector the
                              .cwiseMax(1 / kLargestPrecisionStep)
                              .cwiseMin(kLargestPrecisionStep);
     const Vector step = gradient.cwiseProduct(sd.cwiseAbs2()).cwiseQuotient(ratio);
-    const double gain =
-        .5 * (gradient.dot(step) + (ratio.array() - 1 - ratio.array().log()).sum());
+    const double gain = .5 * (gradient.dot(step) + (ratio.array() - 1 - ratio.array().log()).sum());
     if (!(gain < kIndependentGain)) {
       const Vector bound = kLargestMeanStep * sd;
       theta += step.cwiseMin(bound).cwiseMax(-bound);
@@ -284,16 +280,17 @@ std::optional<ConditionalGaussian> ConditionalFit::settle_independent(Vector the
     pattern_->add_to_diagonal(change, *curvature);
     auto precision = precision_of(*curvature);
     if (!precision) return std::nullopt;
-    return with_height({std::move(theta),
-                        std::move(*curvature),
-                        std::move(precision),
-                        around->elbo,
-                        around->missing,
-                        0,
-                        around->gradient(hyper_),
-                        {},
-                        around->shift,
-                        around->sd_ratio});
+    Vector tilt = -gradients_of_others(theta).gradient.col(0);
+    return ConditionalGaussian{std::move(theta),
+                               std::move(*curvature),
+                               std::move(precision),
+                               around->elbo,
+                               around->missing,
+                               std::numeric_limits<double>::quiet_NaN(),
+                               around->gradient(hyper_),
+                               std::move(tilt),
+                               around->shift,
+                               around->sd_ratio};
   }
   return std::nullopt;
 }
@@ -302,7 +299,7 @@ std::optional<ConditionalGaussian> ConditionalFit::first(Vector theta) {
   excess_.resize(0);
   if (quadrature_) {
     if (auto found = settle_independent(theta, length_ / kMixtureStep)) return found;
-    quadrature_.reset();  // none of them is near a normal distribution
+    quadrature_.reset();  // some of them are far from a normal distribution
   }
   const auto curvature = curvature_at(theta);
   if (!curvature) return std::nullopt;

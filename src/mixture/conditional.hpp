@@ -22,9 +22,10 @@ struct ConditionalGaussian {
   Vector curvature;  ///< of the log density, on the pattern
   /// Of the others; the identity for the hyper-parameters.
   std::shared_ptr<const FactoredPrecision> precision;
-  double elbo;      ///< of the others: of the logarithm of the mass here, a lower bound
-  double missing;   ///< what the bound misses: half the variance of the log weights, to second order
+  double elbo;     ///< of the others: of the logarithm of the mass here, a lower bound
+  double missing;  ///< what the bound misses: half the variance of the log weights, to second order
   /// By a quadratic through theta, of the log density's largest value: what `elbo` adds to it varies little.
+  /// NaN where the others are independent.
   double height;
   Vector hyper_gradient;  ///< of the conditional ELBO, by the hyper-parameters
   /// Of a linear term that would move the others' mode to their mean: it varies little, too.
@@ -102,8 +103,6 @@ class ConditionalFit {
                                             const Vector& tilt);
   /// The same for independent others, with these sds at first.
   std::optional<ConditionalGaussian> settle_independent(Vector theta, Vector sd);
-  /// With tilt and height; nothing where that is not finite.
-  std::optional<ConditionalGaussian> with_height(ConditionalGaussian given);
 
   Evaluator& evaluator_;
   std::shared_ptr<const HessianPattern> pattern_;

@@ -28,12 +28,19 @@ constexpr double kHeavyShare = .01;
 constexpr double kFarFromNode = .5;
 constexpr std::size_t kMostNodesAtOnce = 6;
 constexpr int kMostRefinements = 4;
+/// Where the marginal density is interpolated: draws at which it is computed, too, and the error up to which
+/// that is enough, in nats.
+constexpr Index kTypicalDraws = 6;
+constexpr double kMassError = .05;
 /// A mixture is near enough to be corrected by weights where so large a share of its draws is effective. Else
 /// cells, so many at once, are split, so often at most, while that multiplies the share by enough. Below a
 /// larger share it is adapted by these weights, which takes no gradients, so often at most.
 constexpr double kCloseMixture = .45;
 constexpr double kAdaptedMixture = .7;
-constexpr Index kWeighedDraws = 1000;
+/// Between these draws, as many as have so many numbers: how many of few are effective is much by chance.
+constexpr Index kFewestWeighedDraws = 1000;
+constexpr Index kMostWeighedDraws = 4000;
+constexpr Index kWeighedNumbers = 400'000;
 constexpr std::uint64_t kWeighedSeed = 1;
 constexpr int kMostAdaptations = 3;
 constexpr double kClearGain = 1.1;
@@ -60,7 +67,13 @@ struct HyperSample {
 class MixtureOfNodes {
  public:
   MixtureOfNodes(Evaluator& evaluator, ConditionalFit& fit, HyperDesign& design)
-      : evaluator_(evaluator), fit_(fit), design_(design), marginal_(fit, design), joint_(fit) {}
+      : evaluator_(evaluator),
+        fit_(fit),
+        design_(design),
+        marginal_(fit, design),
+        joint_(fit),
+        weighed_draws_(
+            std::clamp(kWeighedNumbers / evaluator.dimension(), kFewestWeighedDraws, kMostWeighedDraws)) {}
 
   /// With more and more nodes while that brings it nearer to the posterior, as far as it must be.
   std::shared_ptr<const GaussianMixture> make() {
@@ -113,10 +126,36 @@ class MixtureOfNodes {
       out = marginal_.log_mass(draws) - proposed;
       if (!std::isfinite(out.maxCoeff())) return std::nullopt;
       const std::vector<Vector> places = unsure_places(draws, shares(out));
-      if (places.empty()) break;
       for (const Vector& y : places) design_.add_node(y);
+      if (places.empty() && !(fit_.has_quadrature() && interpolation_error(draws.y, out) > kMassError)) break;
     }
     return out;
+  }
+
+  /// Of the marginal log density, the largest at some draws of the posterior, which then are nodes.
+  double interpolation_error(const Matrix& y, const Vector& log_weights) {
+    HyperMarginal::Draws some{typical_draws(y, shares(log_weights)), {}};
+    const Vector predicted = marginal_.log_mass(some);
+    double largest = 0;
+    for (Index k = 0; k < some.y.cols(); ++k) {
+      const std::size_t before = design_.nodes().size();
+      design_.add_node(some.y.col(k));
+      if (design_.nodes().size() > before)
+        largest = std::max(largest, std::abs(predicted(k) - design_.nodes().back().log_mass()));
+    }
+    return largest;
+  }
+
+  /// So many draws that each stands for as much of the weight.
+  static Matrix typical_draws(const Matrix& y, const Vector& share) {
+    Matrix out(y.rows(), kTypicalDraws);
+    double sum = 0;
+    Index found = 0;
+    for (Index s = 0; s < y.cols() && found < kTypicalDraws; ++s) {
+      sum += share(s);
+      if (sum * kTypicalDraws > static_cast<double>(found) + .5) out.col(found++) = y.col(s);
+    }
+    return out.leftCols(found);
   }
 
   std::optional<HyperSample> draw() {
@@ -164,16 +203,16 @@ class MixtureOfNodes {
     Weighed out;
     out.mixture = assemble(cells);
     if (!out.mixture) return out;
-    const Matrix theta = out.mixture->draws(kWeighedDraws, seed);
+    const Matrix theta = out.mixture->draws(weighed_draws_, seed);
     const Matrix parts = out.mixture->log_parts(theta);
     const Vector proposed = GaussianMixture::log_sum(parts);
     const Vector log_weights = evaluator_.evaluate_values(theta) - proposed;
     if (!std::isfinite(log_weights.maxCoeff())) return out;
     out.elbo = log_weights.mean();
     out.elbo_se =
-        std::sqrt((log_weights.array() - out.elbo).square().mean() / static_cast<double>(kWeighedDraws));
+        std::sqrt((log_weights.array() - out.elbo).square().mean() / static_cast<double>(weighed_draws_));
     const Vector share = truncated(shares(log_weights));
-    out.effective = effective_draws(share) / static_cast<double>(kWeighedDraws);
+    out.effective = effective_draws(share) / static_cast<double>(weighed_draws_);
     const Matrix u = theta(fit_.hyper_parameters(), Eigen::all).colwise() - design_.centre();
     out.places = design_.basis().partialPivLu().solve(u);
     out.mass = Matrix::Zero(static_cast<Index>(cells.size()), u.cols());
@@ -189,16 +228,23 @@ class MixtureOfNodes {
     return fit_.has_quadrature() ? by_marginal(sample) : adapted(sample);
   }
 
-  /// Where the mass has no noise, weights of draws of all parameters add nothing to it: of a mixture's own
-  /// draws of the hyper-parameters as many are effective as the sample says, 1 / E[(p / q)^2 under q].
+  /// Where the mass has no noise, weights of draws of all parameters add nothing to it.
   Weighed by_marginal(const HyperSample& sample) {
     const auto cells = with_pooled_covariance(cells_of(sample.y, nearest_mass(sample)));
     Weighed out;
     out.mixture = assemble(cells);
-    const Vector log_ratio = sample.log_mass - log_density(cells, sample.y);
-    const double expected = sample.share.dot((log_ratio.array() - sample.log_total).exp().matrix());
-    out.effective = 1 / expected;
+    out.effective = effective_share(sample, log_density(cells, sample.y));
     return out;
+  }
+
+  /// Of draws of q, with weights w = p / q of mean 1 that are truncated as above: E[w]^2 / E[w^2] under q, by
+  /// a sample of p.
+  double effective_share(const HyperSample& sample, const Vector& log_q) const {
+    const Eigen::ArrayXd w = ((sample.log_mass - log_q).array() - sample.log_total).exp();
+    const Eigen::ArrayXd bounded = w.min(std::sqrt(static_cast<double>(weighed_draws_)));
+    const double first = sample.share.dot((bounded / w).matrix());
+    const double second = sample.share.dot((bounded * bounded / w).matrix());
+    return first * first / second;
   }
 
   /// From the cells of the sample, and by what weights of the mixtures' own draws add to that, where there
@@ -210,7 +256,7 @@ class MixtureOfNodes {
     Matrix places, mass;
     double draws = 0;
     for (int k = 1; k <= kMostAdaptations && last.mixture && best.effective < kAdaptedMixture; ++k) {
-      const double more = last.effective * static_cast<double>(kWeighedDraws);
+      const double more = last.effective * static_cast<double>(weighed_draws_);
       if (more < kFewestHyperDraws) break;
       draws += more;
       append(places, last.places);
@@ -309,6 +355,7 @@ class MixtureOfNodes {
   HyperDesign& design_;
   HyperMarginal marginal_;
   JointPrecision joint_;
+  Index weighed_draws_;
 };
 
 }  // namespace

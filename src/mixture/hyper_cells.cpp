@@ -40,8 +40,7 @@ Vector log_density(const std::vector<HyperCell>& cells, const Matrix& places) {
     const Matrix z = factor.matrixL().solve(places.colwise() - cell.mean);
     const double log_scale = Matrix(factor.matrixL()).diagonal().array().log().sum() +
                              .5 * static_cast<double>(places.rows()) * std::log(2 * std::numbers::pi);
-    sum.array() +=
-        cell.weight * (-.5 * z.colwise().squaredNorm().transpose().array() - log_scale).exp();
+    sum.array() += cell.weight * (-.5 * z.colwise().squaredNorm().transpose().array() - log_scale).exp();
   }
   return sum.array().log();
 }

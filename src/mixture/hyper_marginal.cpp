@@ -45,7 +45,14 @@ Matrix HyperMarginal::theta_at(const Matrix& y) const {
   return out;
 }
 
-// Of what the bound misses, where it is known with the noise of draws, the linear part is taken.
+Vector HyperMarginal::interpolated_mass(const Matrix& y) const {
+  const auto& nodes = design_.nodes();
+  Matrix mass(1, static_cast<Index>(nodes.size()));
+  for (std::size_t j = 0; j < nodes.size(); ++j) mass(0, static_cast<Index>(j)) = nodes[j].log_mass();
+  return continued(design_, TrendedSpline(design_.places(), mass), y);
+}
+
+// Of what the bound misses, which is known with the noise of draws, the linear part is taken.
 Vector HyperMarginal::beyond_height(const Matrix& y) const {
   const Matrix places = design_.places();
   const auto& nodes = design_.nodes();
@@ -55,14 +62,11 @@ Vector HyperMarginal::beyond_height(const Matrix& y) const {
     gap(0, static_cast<Index>(j)) = nodes[j].given.elbo - nodes[j].given.height;
     missing(static_cast<Index>(j)) = nodes[j].given.missing;
   }
-  if (fit_.has_quadrature()) {
-    gap += missing.transpose();
-    return continued(design_, TrendedSpline(places, gap), y);
-  }
   return linear_part(places, missing, y) + continued(design_, TrendedSpline(places, gap), y);
 }
 
 void HyperMarginal::add_draws(const Matrix& y, Draws& draws) {
+  if (fit_.has_quadrature()) return append(draws.y, y);
   std::vector<const ConditionalGaussian*> near;
   for (const auto place : y.colwise()) near.push_back(&design_.nodes()[design_.nearest(place)].given);
   append(draws.y, y);
@@ -70,7 +74,8 @@ void HyperMarginal::add_draws(const Matrix& y, Draws& draws) {
 }
 
 Vector HyperMarginal::log_mass(const Draws& draws) const {
-  Vector out = draws.height + beyond_height(draws.y);
+  Vector out =
+      fit_.has_quadrature() ? interpolated_mass(draws.y) : Vector(draws.height + beyond_height(draws.y));
   for (Index s = 0; s < out.size(); ++s)
     if (!std::isfinite(out(s)) || design_.share_between_nodes(draws.y.col(s)) < kLeastBetweenNodes)
       out(s) = -std::numeric_limits<double>::infinity();

@@ -1,7 +1,7 @@
 #pragma once
-// The marginal density of the hyper-parameters between the values at which the others' Gaussian is known: the
-// others are followed to their mode, by a few gradients, and what their mass has beyond the log density there,
-// which varies little, is interpolated.
+// The marginal density of the hyper-parameters between the values at which the others' Gaussian is known.
+// Where it is known there without noise it is interpolated. Else the others are followed to their mode, by a
+// few gradients, and what their mass has beyond the log density there, which varies little, is interpolated.
 #include "mixture/conditional.hpp"
 #include "mixture/hyper_design.hpp"
 
@@ -12,7 +12,7 @@ class HyperMarginal {
   HyperMarginal(ConditionalFit& fit, const HyperDesign& design) : fit_(fit), design_(design) {}
 
   /// Values of the hyper-parameters, in units of the axes, and what the log density of the others is at most
-  /// there.
+  /// there, if they are followed.
   struct Draws {
     Matrix y;
     Vector height;
@@ -25,6 +25,8 @@ class HyperMarginal {
   Matrix theta_at(const Matrix& y) const;
 
  private:
+  /// The mass of the others, interpolated between the nodes.
+  Vector interpolated_mass(const Matrix& y) const;
   /// What the mass has beyond the height of the log density at its mean.
   Vector beyond_height(const Matrix& y) const;
 

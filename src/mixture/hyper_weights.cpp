@@ -17,7 +17,8 @@ std::vector<HyperCell> marginal_cells(const GaussianMixture& q, const std::vecto
     const Gaussian& component = q.components()[j];
     HyperCell cell{q.weights()(static_cast<Index>(j)), 0, component.mean()(coordinates), Matrix(d, d)};
     for (Index k = 0; k < d; ++k)
-      cell.covariance.col(k) = component.covariance_row(coordinates[static_cast<std::size_t>(k)])(coordinates);
+      cell.covariance.col(k) =
+          component.covariance_row(coordinates[static_cast<std::size_t>(k)])(coordinates);
     out.push_back(std::move(cell));
   }
   return out;

@@ -1,7 +1,7 @@
 #pragma once
-// Importance weights of the hyper-parameters alone. Where the others are independent given these, their mass is
-// known without noise, however many there are; the weights of draws of all parameters vary more and more with
-// their number, and then say nothing.
+// Importance weights of the hyper-parameters alone. Where the others are independent given these, their mass
+// is known without noise, however many there are; the weights of draws of all parameters vary more and more
+// with their number, and then say nothing.
 #include "mixture/gaussian_mixture.hpp"
 #include "mixture/hyper_marginal.hpp"
 

@@ -44,9 +44,9 @@ Matrix normalised_hermite(const Vector& points, Index degree) {
   out.row(0).setOnes();
   if (degree > 0) out.row(1) = points;
   for (Index j = 1; j < degree; ++j)
-    out.row(j + 1) = (points.transpose().cwiseProduct(out.row(j)) -
-                      std::sqrt(static_cast<double>(j)) * out.row(j - 1)) /
-                     std::sqrt(static_cast<double>(j + 1));
+    out.row(j + 1) =
+        (points.transpose().cwiseProduct(out.row(j)) - std::sqrt(static_cast<double>(j)) * out.row(j - 1)) /
+        std::sqrt(static_cast<double>(j + 1));
   return out;
 }
 
@@ -81,7 +81,8 @@ std::optional<std::vector<Index>> separating_set(const HessianPattern& pattern, 
   return std::nullopt;
 }
 
-OthersQuadrature::OthersQuadrature(std::vector<Index> hyper_parameters) : hyper_(std::move(hyper_parameters)) {
+OthersQuadrature::OthersQuadrature(std::vector<Index> hyper_parameters)
+    : hyper_(std::move(hyper_parameters)) {
   const mixed::HermiteRule rule = mixed::hermite_rule(kOthersPoints, 1);
   points_ = rule.points.transpose();
   weights_ = (rule.log_weights.array() - .5 * points_.array().square()).exp();
@@ -110,8 +111,8 @@ std::optional<OthersIntegrals> OthersQuadrature::at(Evaluator& evaluator, const 
     sd(i) = 1;
   }
   const auto others = static_cast<double>(m) - static_cast<double>(hyper_.size());
-  out.elbo = weights_.dot(log_density) + sd.array().log().sum() +
-             .5 * others * (std::log(2 * std::numbers::pi) + 1);
+  out.elbo =
+      weights_.dot(log_density) + sd.array().log().sum() + .5 * others * (std::log(2 * std::numbers::pi) + 1);
   const Matrix log_weight = slope * integral_.transpose();
   const Matrix mass = log_weight.array().exp().matrix() * weights_.asDiagonal();
   const Vector total = mass.rowwise().sum();
@@ -121,8 +122,7 @@ std::optional<OthersIntegrals> OthersQuadrature::at(Evaluator& evaluator, const 
   if (!(std::abs(change) < std::max(kRuleError, kRuleErrorShare * others))) return std::nullopt;
   out.variance = (log_weight.array().square().matrix() * weights_).sum();
   out.shift = (mass * points_).cwiseQuotient(total);
-  out.sd_ratio =
-      ((mass * points_.cwiseAbs2()).cwiseQuotient(total) - out.shift.cwiseAbs2()).cwiseSqrt();
+  out.sd_ratio = ((mass * points_.cwiseAbs2()).cwiseQuotient(total) - out.shift.cwiseAbs2()).cwiseSqrt();
   return out;
 }
 

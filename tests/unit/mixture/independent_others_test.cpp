@@ -15,7 +15,8 @@
 namespace magva {
 namespace {
 
-/// y_g ~ Poisson(exp(mu + sd z_g)), z_g ~ N(0, 1), mu ~ N(0, 4), sd ~ half-normal(1); theta = (mu, log sd, z).
+/// y_g ~ Poisson(exp(mu + sd z_g)), z_g ~ N(0, 1), mu ~ N(0, 4), sd ~ half-normal(1); theta = (mu, log sd,
+/// z).
 struct CountedGroups {
   Vector y;
 
@@ -127,8 +128,7 @@ TEST(OthersQuadrature, DoesNotDoForHeavyTails) {
     return -(1 + theta.array().square()).log().sum();
   });
   Evaluator evaluator(model, 1);
-  EXPECT_FALSE(
-      OthersQuadrature({0}).at(evaluator, Vector::Zero(21), Vector::Constant(21, 1.5)).has_value());
+  EXPECT_FALSE(OthersQuadrature({0}).at(evaluator, Vector::Zero(21), Vector::Constant(21, 1.5)).has_value());
 }
 
 TEST(HyperCells, HaveTheDensityOfTheirMixture) {
@@ -136,8 +136,8 @@ TEST(HyperCells, HaveTheDensityOfTheirMixture) {
                                         {.7, 0, Vector::Constant(1, 2), Matrix::Constant(1, 1, 4)}};
   Matrix at(1, 1);
   at << .5;
-  const double density = (.3 * std::exp(-.5 * 9) / .5 + .7 * std::exp(-.5 * .5625) / 2) /
-                         std::sqrt(2 * std::numbers::pi);
+  const double density =
+      (.3 * std::exp(-.5 * 9) / .5 + .7 * std::exp(-.5 * .5625) / 2) / std::sqrt(2 * std::numbers::pi);
   EXPECT_NEAR(log_density(cells, at)(0), std::log(density), 1e-12);
 }
 
