@@ -20,7 +20,7 @@ __all__ = ["JaxFunction", "double_precision", "fit_flat", "fit_jax"]
 _FIRST, _LARGEST = 16, 256  # draws in a batch: the size that is compiled first, and the largest one
 _CACHE = 1 << 22  # bytes, roughly: a batch that needs more waits for memory, and gains nothing by being larger
 # Seconds, roughly, on one core: to compile another size, to make a call, and for an operation. Only their ratios matter.
-_COMPILING, _CALLING, _OPERATION = 0.5, 5e-5, 2.5e-10
+_COMPILING, _CALLING, _OPERATION = 0.5, 1e-4, 2.5e-10
 _SHARE_OF_GRADIENTS = 2 / 3  # of the time of values and gradients
 
 

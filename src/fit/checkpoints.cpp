@@ -6,7 +6,7 @@ namespace {
 constexpr const char* kCheckpointKind = "checkpoint";
 // 1 had the rules' memory in other panels, 2 no head, 3 no standard errors, 4 no sparse curvatures, 5 no sds
 // of candidates, 7 none that were found by their ELBO
-constexpr int kCheckpointVersion = 8;
+constexpr int kCheckpointVersion = 9;
 }  // namespace
 
 void Checkpoints::save(const Write& write) const {

@@ -76,6 +76,8 @@ class DefaultRun {
   bool fit_hierarchical();
   /// Whether it is without doubt, and a search from elsewhere does not find other mass.
   bool settles(const MixtureFound& found, const MeanField& first);
+  /// Whether the ELBO of a mixture is clearly below that of a joint Gaussian.
+  bool below(const Assessment& mixture, const Gaussian& joint);
   void keep_candidate(const Gaussian& around);
   /// What was found first and left a doubt; null where there is none.
   const MixtureFound* early_mixture();

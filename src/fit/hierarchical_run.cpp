@@ -60,9 +60,7 @@ bool DefaultRun::fit_hierarchical() {
 
 bool DefaultRun::settles(const MixtureFound& found, const MeanField& first) {
   if (!found.assessed || !found.assessed->telling || !found.assessed->without_doubt()) return false;
-  const Assessment& by_weights = found.assessed->assessment;
-  const ElboEstimate joint = estimate_elbo(evaluator_, found.around, kAroundDraws, options_.seed);
-  if (by_weights.elbo + 2 * std::hypot(by_weights.elbo_se, joint.se) < joint.elbo) return false;
+  if (!found.weights && below(found.assessed->assessment, found.around)) return false;
   if (search_.points.size() < 2) return true;
   const auto other = fit_mean_field(evaluator_, search_.points[1], options_.seed);
   if (!other || other->elbo < first.elbo - kMassNats) return true;
@@ -73,12 +71,20 @@ bool DefaultRun::settles(const MixtureFound& found, const MeanField& first) {
   return moved && apart(*found.mixture, moved->mean(), found.hyper_parameters) < kMassApart;
 }
 
+// An ELBO prefers hyper-parameters whose others are nearest to a Gaussian to those with most mass; weights of
+// the hyper-parameters alone do not.
+bool DefaultRun::below(const Assessment& mixture, const Gaussian& joint) {
+  const ElboEstimate estimate = estimate_elbo(evaluator_, joint, kAroundDraws, options_.seed);
+  return mixture.elbo + 2 * std::hypot(mixture.elbo_se, estimate.se) < estimate.elbo;
+}
+
 // Its assessment is not in a checkpoint.
 const MixtureFound* DefaultRun::early_mixture() {
   if (!early_) return nullptr;
   const Index entries =
       search_.pattern ? search_.pattern->entries() : full_pattern(model_.dimension())->entries();
-  if (!early_->assessed) early_->assessed = assess_mixture(evaluator_, *early_->mixture, entries, options_);
+  if (!early_->assessed)
+    early_->assessed = assess_mixture(evaluator_, *early_->mixture, entries, early_->weights.get(), options_);
   return &*early_;
 }
 

@@ -10,6 +10,7 @@
 #include "mixture/fit_mixture.hpp"
 #include "mixture/hyper_mode.hpp"
 #include "mixture/hyper_parameters.hpp"
+#include "mixture/independent_others.hpp"
 #include "search/candidates.hpp"
 #include "search/rank_choice.hpp"
 
@@ -18,7 +19,7 @@ namespace magva {
 namespace {
 
 /// Smaller posteriors have linear response and skewed shapes.
-constexpr Index kFewestParameters = 64;
+constexpr Index kFewestParameters = 40;
 /// The largest m for which all of a dense Hessian is had by differences.
 constexpr Index kMostDenseMixture = 500;
 /// Gradients, at most: so many times those of the fit, or so many, or so many a parameter, which is less than
@@ -35,6 +36,10 @@ constexpr int kMostHyperSets = 3;
 constexpr double kWeakHyperLosses[] = {.025, .006};
 /// Parameters that become hyper-parameters because weights change them.
 constexpr int kMostDoubtful = 2;
+/// Hyper-parameters that leave all others independent, at most; from so many others on, whose weights of
+/// draws say nothing, as many as there may be.
+constexpr std::size_t kMostSeparating = 3;
+constexpr Index kManyOthers = 1000;
 /// An ELBO is lower if it is so by more than this many standard errors of the difference.
 constexpr double kMixtureNoise = 2;
 
@@ -65,23 +70,22 @@ bool add_next(Evaluator& evaluator, const Gaussian& around, std::uint64_t seed, 
 /// Begins at a Gaussian, and again where the hyper-parameters have more mass, and there may be others of
 /// them. Where there is no mixture some of the others may be hyper-parameters that lose less. They are put
 /// into `hyper`.
-std::shared_ptr<const GaussianMixture> mixture_near(Evaluator& evaluator, Gaussian from,
-                                                    std::vector<Index>& hyper,
-                                                    const std::shared_ptr<const HessianPattern>& pattern,
-                                                    std::int64_t most, std::uint64_t seed) {
+MixtureAttempt mixture_near(Evaluator& evaluator, Gaussian from, std::vector<Index>& hyper,
+                            const std::shared_ptr<const HessianPattern>& pattern, std::int64_t most,
+                            std::uint64_t seed) {
   const std::int64_t before = evaluator.evaluations();
   for (int k = 0; k < kMostCentres && evaluator.evaluations() - before < most; ++k) {
-    if (hyper.empty() || mixture_cost(*pattern, static_cast<Index>(hyper.size())) > most) return nullptr;
+    if (hyper.empty() || mixture_cost(*pattern, static_cast<Index>(hyper.size())) > most) return {};
     MixtureAttempt found = fit_mixture(evaluator, from, pattern, hyper, seed + 7);
-    if (found.mixture) return found.mixture;
+    if (found.mixture) return found;
     if (found.elsewhere) {
       from = std::move(*found.elsewhere);
       add_missing(hyper, find_hyper_parameters(evaluator, from, seed + 6, kLeastHyperLoss, hyper));
     } else if (!add_next(evaluator, from, seed, hyper)) {
-      return nullptr;
+      return {};
     }
   }
-  return nullptr;
+  return {};
 }
 
 bool same_set(std::vector<Index> a, std::vector<Index> b) {
@@ -131,12 +135,12 @@ class MixtureTrial {
     const std::int64_t before = evaluator_.evaluations();
     if (!pattern) pattern = full_pattern(m);
     std::vector<Index> hyper = find_hyper_parameters(evaluator_, fitted_, options_.seed + 6);
-    const auto mixture = mixture_near(
+    const auto [mixture, elsewhere, weights] = mixture_near(
         evaluator_, fitted_, hyper, pattern,
         std::max(most_gradients(m), kMixtureGradientsOfFit * result_.gradient_evaluations), options_.seed);
     if (!mixture) return;
     const std::int64_t gradients = evaluator_.evaluations() - before;
-    if (const auto found = assess_mixture(evaluator_, *mixture, pattern->entries(), options_))
+    if (const auto found = assess_mixture(evaluator_, *mixture, pattern->entries(), weights.get(), options_))
       decide(mixture, *found);
     result_.gradient_evaluations += gradients;
   }
@@ -235,6 +239,18 @@ std::optional<HyperMode> find_hyper_mode(Evaluator& evaluator, HyperMode from,
   return from;
 }
 
+/// The mode of those that leave all others independent given them, if they are few.
+std::optional<HyperMode> separated_mode(Evaluator& evaluator, const Gaussian& around,
+                                        const std::shared_ptr<const HessianPattern>& entries,
+                                        std::uint64_t seed) {
+  const std::size_t most = around.dimension() < kManyOthers ? kMostSeparating : kMostHyperParameters;
+  const auto separating = separating_set(*entries, {}, most);
+  if (!separating || separating->empty() || !affordable(*entries, *separating)) return std::nullopt;
+  auto at_mode = gaussian_at_hyper_mode(evaluator, around, entries, *separating, seed + 7);
+  if (!at_mode) return std::nullopt;
+  return HyperMode{std::move(*at_mode), *separating};
+}
+
 /// Where weights tell that a parameter is off which is none of the hyper-parameters, a mixture over these and
 /// this one is the better one, if it is so by its own weights.
 void add_doubtful(Evaluator& evaluator, const std::shared_ptr<const HessianPattern>& entries,
@@ -245,11 +261,11 @@ void add_doubtful(Evaluator& evaluator, const std::shared_ptr<const HessianPatte
     if (hyper.size() == found.hyper_parameters.size() || !affordable(*entries, hyper)) return;
     const auto around = gaussian_at_hyper_mode(evaluator, found.around, entries, hyper, options.seed + 7);
     if (!around) return;
-    const auto next = fit_mixture(evaluator, *around, entries, hyper, options.seed + 7).mixture;
-    if (!next) return;
-    auto assessed = assess_mixture(evaluator, *next, entries->entries(), options);
+    MixtureAttempt next = fit_mixture(evaluator, *around, entries, hyper, options.seed + 7);
+    if (!next.mixture) return;
+    auto assessed = assess_mixture(evaluator, *next.mixture, entries->entries(), next.weights.get(), options);
     if (!assessed || assessed->assessment.elbo < found.assessed->assessment.elbo) return;
-    found = {*around, next, std::move(assessed), std::move(hyper)};
+    found = {*around, next.mixture, std::move(assessed), std::move(hyper), next.weights};
   }
 }
 
@@ -276,13 +292,16 @@ std::optional<MixtureFound> find_mixture(Evaluator& evaluator, const MeanField& 
   const auto entries = pattern ? pattern : full_pattern(m);
   hyper = affordable_part(*entries, std::move(hyper));
   if (hyper.empty()) return std::nullopt;
-  auto mode = find_hyper_mode(evaluator, {around, hyper}, entries, options.seed);
+  auto mode = sure ? separated_mode(evaluator, around, entries, options.seed) : std::nullopt;
+  if (!mode) mode = find_hyper_mode(evaluator, {around, hyper}, entries, options.seed);
   if (!mode || (!sure && mode->confirmed.empty())) return std::nullopt;
   MixtureFound out{mode->around, nullptr, std::nullopt, mode->hyper};
-  out.mixture =
+  MixtureAttempt found =
       mixture_near(evaluator, out.around, out.hyper_parameters, entries, most_gradients(m), options.seed);
-  if (!out.mixture) return out;
-  out.assessed = assess_mixture(evaluator, *out.mixture, entries->entries(), options);
+  if (!found.mixture) return out;
+  out.mixture = std::move(found.mixture);
+  out.weights = std::move(found.weights);
+  out.assessed = assess_mixture(evaluator, *out.mixture, entries->entries(), out.weights.get(), options);
   add_doubtful(evaluator, entries, options, out);
   return out;
 }

@@ -20,6 +20,7 @@ struct MixtureFound {
   std::shared_ptr<const GaussianMixture> mixture;  ///< null where there is none
   std::optional<AssessedMixture> assessed;
   std::vector<Index> hyper_parameters;
+  std::shared_ptr<HyperWeights> weights = nullptr;  ///< of these alone, if the others are independent
 };
 
 /// How many Gaussians over which parameters, and what their weights say.

@@ -44,25 +44,33 @@ constexpr double kUselessMixture = .69;
 /// Draws of a mixture, and what the posterior makes of them.
 class WeightedDraws {
  public:
-  WeightedDraws(Evaluator& evaluator, const GaussianMixture& mixture, const FitOptions& options)
-      : evaluator_(evaluator), mixture_(mixture), options_(options) {}
+  WeightedDraws(Evaluator& evaluator, const GaussianMixture& mixture, HyperWeights* hyper,
+                const FitOptions& options)
+      : evaluator_(evaluator), mixture_(mixture), hyper_(hyper), options_(options) {}
 
   /// False where the posterior is not near the mixture.
   bool add_until(Index count) {
     const Matrix theta =
         mixture_.draws(count - drawn_, options_.seed + 8, static_cast<std::uint32_t>(drawn_));
     drawn_ = count;
-    keep_finite(theta, evaluator_.evaluate_values(theta) - mixture_.log_density(theta));
+    if (hyper_ == nullptr) {
+      keep_finite(theta, weights_of_draws(theta));
+      whole_ = log_weights_;
+    } else {
+      // The first draws say enough of the ELBO.
+      if (whole_.size() == 0) whole_ = weights_of_draws(theta);
+      keep_finite(theta, hyper_->log_weights(mixture_, theta));
+    }
     const auto kept = static_cast<double>(log_weights_.size());
-    if (kept < (1 - kRejectedShare) * static_cast<double>(count)) return false;
-    elbo_ = log_weights_.mean();
-    spread_ = std::sqrt((log_weights_.array() - elbo_).square().sum() / (kept - 1));
+    if (kept < (1 - kRejectedShare) * static_cast<double>(count) || !whole_.allFinite()) return false;
+    elbo_ = whole_.mean();
+    spread_ = std::sqrt((whole_.array() - elbo_).square().sum() / static_cast<double>(whole_.size() - 1));
     smoothed_ = smooth_weights(log_weights_);
     return !far(theta.rows());
   }
 
   double elbo() const { return elbo_; }
-  double elbo_se() const { return spread_ / std::sqrt(static_cast<double>(log_weights_.size())); }
+  double elbo_se() const { return spread_ / std::sqrt(static_cast<double>(whole_.size())); }
   double khat() const { return smoothed_.khat; }
   bool telling() const {
     const bool nearly_all = smoothed_.effective > kNearlyAll * static_cast<double>(log_weights_.size());
@@ -85,7 +93,11 @@ class WeightedDraws {
            smoothed_.effective < kNearShare * kept;
   }
 
-  /// Of draws that are new, those that can be evaluated.
+  Vector weights_of_draws(const Matrix& theta) {
+    return evaluator_.evaluate_values(theta) - mixture_.log_density(theta);
+  }
+
+  /// Of draws that are new, those that have weights.
   void keep_finite(const Matrix& theta, const Vector& log_weights) {
     std::vector<Index> finite;
     for (Index s = 0; s < log_weights.size(); ++s)
@@ -102,7 +114,7 @@ class WeightedDraws {
   /// Weights that sum to 1. In many dimensions, where small differences add up, a few draws have all of the
   /// weights' exponentials; to second order, 1 + l + l^2 / 2, they still say how means and sds change.
   Vector weights() const {
-    if (telling()) return smoothed_.log_weights.array().exp();
+    if (telling() || hyper_ != nullptr) return smoothed_.log_weights.array().exp();
     const auto l = log_weights_.array() - elbo_;
     const Vector second_order = 1 + l + .5 * l.square();
     return second_order / second_order.sum();
@@ -110,10 +122,12 @@ class WeightedDraws {
 
   Evaluator& evaluator_;
   const GaussianMixture& mixture_;
+  HyperWeights* hyper_;
   const FitOptions& options_;
   Index drawn_ = 0;
-  Matrix values_;  // of the quantities
-  Vector log_weights_;
+  Matrix values_;       // of the quantities
+  Vector log_weights_;  // of the draws, or of their hyper-parameters alone
+  Vector whole_;        // of draws
   double elbo_ = 0, spread_ = 0;
   SmoothedWeights smoothed_;
 };
@@ -191,6 +205,22 @@ Assessment assessment_of(const WeightedDraws& draws, const MomentChanges& change
   return out;
 }
 
+/// What the mixture's normals make of independent others, by their own integrals.
+void doubt_others(const ConditionalGaussian& given, const Model& model, Assessment& out) {
+  const Vector change = given.shift.cwiseAbs().cwiseMax(given.sd_ratio.array().log().abs().matrix());
+  Index worst = 0;
+  const double size = change.maxCoeff(&worst);
+  if (!(size > kDoubt)) return;
+  const std::string name = model.parameter_name(worst);
+  out.doubts.push_back({name, given.shift(worst), given.sd_ratio(worst)});
+  out.warn(WarningKind::kReweighted,
+           fmt::format("given the hyper-parameters, the mean of {} is {:.2g} sds from that of its normal "
+                       "distribution, and its sd {:.2g} times as large: the mixture of Gaussians misses a "
+                       "part of the posterior; sample this model by MCMC",
+                       name, given.shift(worst), given.sd_ratio(worst)));
+  if (size > kUselessMixture) out.trusted = false;
+}
+
 /// The parameter behind a doubt.
 std::optional<Index> most_changed(const WeightedDraws& draws) {
   const auto changes = draws.parameter_changes();
@@ -214,11 +244,13 @@ bool undecided(const WeightedDraws& draws, const MomentChanges& changes) {
 }  // namespace
 
 std::optional<AssessedMixture> assess_mixture(Evaluator& evaluator, const GaussianMixture& mixture,
-                                              Index entries, const FitOptions& options) {
+                                              Index entries, HyperWeights* hyper, const FitOptions& options) {
   const double numbers = static_cast<double>(entries) * static_cast<double>(mixture.components().size());
+  // Weights of a few hyper-parameters vary little.
+  const Index usual = hyper != nullptr ? kFewestMixtureDraws : options.diagnostic_draws;
   const Index most = std::clamp(static_cast<Index>(kMostMixtureNumbers / numbers), kFewestMixtureDraws,
-                                std::max(kFewestMixtureDraws, options.diagnostic_draws));
-  WeightedDraws draws(evaluator, mixture, options);
+                                std::max(kFewestMixtureDraws, usual));
+  WeightedDraws draws(evaluator, mixture, hyper, options);
   for (Index count = kFewestMixtureDraws;; count = count < most ? std::min(2 * count, most) : 2 * count) {
     if (!draws.add_until(count)) return std::nullopt;
     const MomentChanges changes = draws.changes();
@@ -226,6 +258,7 @@ std::optional<AssessedMixture> assess_mixture(Evaluator& evaluator, const Gaussi
                                    : count < kMoreDraws * most && undecided(draws, changes);
     if (open) continue;
     Assessment found = assessment_of(draws, changes, evaluator.model(), options);
+    if (hyper != nullptr) doubt_others(hyper->middle(), evaluator.model(), found);
     const auto doubtful = found.doubts.empty() ? std::nullopt : most_changed(draws);
     return AssessedMixture{std::move(found), draws.telling(), doubtful};
   }

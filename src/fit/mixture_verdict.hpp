@@ -5,6 +5,7 @@
 #include "assess/assess.hpp"
 #include "core/evaluator.hpp"
 #include "mixture/gaussian_mixture.hpp"
+#include "mixture/hyper_weights.hpp"
 
 namespace magva {
 
@@ -17,8 +18,9 @@ struct AssessedMixture {
   bool without_doubt() const { return assessment.trusted && assessment.warnings.empty(); }
 };
 
-/// Nothing where the posterior is not near the mixture. `entries`: of a component's precision.
+/// Nothing where the posterior is not near the mixture. `entries`: of a component's precision; `hyper`: if it
+/// is not null, weights of the hyper-parameters alone, in place of those of whole draws.
 std::optional<AssessedMixture> assess_mixture(Evaluator& evaluator, const GaussianMixture& mixture,
-                                              Index entries, const FitOptions& options);
+                                              Index entries, HyperWeights* hyper, const FitOptions& options);
 
 }  // namespace magva

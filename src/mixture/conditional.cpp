@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "core/noise.hpp"
@@ -21,6 +22,11 @@ constexpr double kConditionalMeanGain = 1e-2;
 /// What a step may still promise where its length ends, in nats, and the variance of log weights, for each
 /// parameter: that of an sd of .3 for every square root of one.
 constexpr double kMostGainLeft = 1;
+/// What another step of independent others may gain, in nats: their mass is exact however good the normals
+/// are. The largest steps: of a mean, in sds, and the factor of a precision.
+constexpr double kIndependentGain = .05;
+constexpr double kLargestMeanStep = 2;
+constexpr double kLargestPrecisionStep = 4;
 constexpr double kFarVariance = .09;
 constexpr int kMostConditionalSteps = 30;
 constexpr int kMostConditionalMeans = 3;
@@ -52,6 +58,7 @@ ConditionalFit::ConditionalFit(Evaluator& evaluator, std::shared_ptr<const Hessi
   Noise(seed, NoiseStream::kRandomPoint).fill(1, 0, noise_);
   // Second moments are made exact: the gradient by a scale is a sum of squares of all that it scales.
   noise_.array().colwise() /= noise_.array().square().rowwise().mean().sqrt();
+  if (independent_given(*pattern_, hyper_)) quadrature_.emplace(hyper_);
 }
 
 void ConditionalFit::clear_hyper(MatrixRef gradients) const {
@@ -232,8 +239,10 @@ std::optional<ConditionalGaussian> ConditionalFit::settle(Vector theta,
                           std::move(*curvature),
                           std::move(precision),
                           around->elbo + gain,
-                          around->variance,
+                          .5 * around->variance,
                           0,
+                          {},
+                          {},
                           {},
                           {}};
   out.hyper_gradient = around->hyper_gradient - cross(out.curvature).transpose() * step;
@@ -244,8 +253,54 @@ std::optional<ConditionalGaussian> ConditionalFit::settle(Vector theta,
   return out;
 }
 
+// Mean and precision by their fixed point, both at once: each of the others has its own.
+std::optional<ConditionalGaussian> ConditionalFit::settle_independent(Vector theta, Vector sd) {
+  for (const Index i : hyper_) sd(i) = 1;
+  for (int k = 0; k < kMostConditionalSteps; ++k) {
+    const auto around = quadrature_->at(evaluator_, theta, sd);
+    if (!around) return std::nullopt;
+    Vector gradient = around->gradient;
+    clear_hyper(gradient);
+    const Vector ratio = around->curvature.cwiseProduct(sd.cwiseAbs2())
+                             .cwiseMax(1 / kLargestPrecisionStep)
+                             .cwiseMin(kLargestPrecisionStep);
+    const Vector step = gradient.cwiseProduct(sd.cwiseAbs2()).cwiseQuotient(ratio);
+    const double gain = .5 * (gradient.dot(step) + (ratio.array() - 1 - ratio.array().log()).sum());
+    if (!(gain < kIndependentGain)) {
+      const Vector bound = kLargestMeanStep * sd;
+      theta += step.cwiseMin(bound).cwiseMax(-bound);
+      sd.array() /= ratio.array().sqrt();
+      continue;
+    }
+    if (!(around->variance < kFarVariance * static_cast<double>(theta.size()))) return std::nullopt;
+    auto curvature = curvature_at(theta);
+    if (!curvature) return std::nullopt;
+    Vector change = sd.cwiseAbs2().cwiseInverse() - pattern_->diagonal(*curvature);
+    for (const Index i : hyper_) change(i) = 0;
+    pattern_->add_to_diagonal(change, *curvature);
+    auto precision = precision_of(*curvature);
+    if (!precision) return std::nullopt;
+    Vector tilt = -gradients_of_others(theta).gradient.col(0);
+    return ConditionalGaussian{std::move(theta),
+                               std::move(*curvature),
+                               std::move(precision),
+                               around->elbo,
+                               around->missing,
+                               std::numeric_limits<double>::quiet_NaN(),
+                               around->gradient(hyper_),
+                               std::move(tilt),
+                               around->shift,
+                               around->sd_ratio};
+  }
+  return std::nullopt;
+}
+
 std::optional<ConditionalGaussian> ConditionalFit::first(Vector theta) {
   excess_.resize(0);
+  if (quadrature_) {
+    if (auto found = settle_independent(theta, length_ / kMixtureStep)) return found;
+    quadrature_.reset();  // some of them are far from a normal distribution
+  }
   const auto curvature = curvature_at(theta);
   if (!curvature) return std::nullopt;
   auto precision = damped_precision_of(*curvature);
@@ -261,6 +316,8 @@ std::optional<ConditionalGaussian> ConditionalFit::at(const Vector& values, cons
   const Vector before = theta(hyper_);
   theta += slopes(near) * (values - before);
   theta(hyper_) = values;
+  if (quadrature_)
+    return settle_independent(std::move(theta), near.precision->diagonal().cwiseSqrt().cwiseInverse());
   return settle(std::move(theta), near.precision, near.tilt);
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/evaluator.hpp"
 #include "magva/posterior.hpp"
+#include "mixture/independent_others.hpp"
 #include "sparse/hessian_pattern.hpp"
 
 namespace magva {
@@ -21,13 +22,17 @@ struct ConditionalGaussian {
   Vector curvature;  ///< of the log density, on the pattern
   /// Of the others; the identity for the hyper-parameters.
   std::shared_ptr<const FactoredPrecision> precision;
-  double elbo;      ///< of the others: of the logarithm of the mass here, a lower bound
-  double variance;  ///< of the log weights: half of it is what the bound misses, to second order
+  double elbo;     ///< of the others: of the logarithm of the mass here, a lower bound
+  double missing;  ///< what the bound misses: half the variance of the log weights, to second order
   /// By a quadratic through theta, of the log density's largest value: what `elbo` adds to it varies little.
+  /// NaN where the others are independent.
   double height;
   Vector hyper_gradient;  ///< of the conditional ELBO, by the hyper-parameters
   /// Of a linear term that would move the others' mode to their mean: it varies little, too.
   Vector tilt;
+  /// Where the others are independent: their own means, less the Gaussian's, in its sds, and their sds, as
+  /// multiples of these. Empty elsewhere.
+  Vector shift, sd_ratio;
 };
 
 /// Lengths of differences of gradients, from a Gaussian near the posterior.
@@ -56,6 +61,8 @@ class ConditionalFit {
   /// V, of the pattern, without the rows of the hyper-parameters.
   Matrix sums() const;
   bool is_hyper(Index i) const { return is_hyper_[static_cast<std::size_t>(i)]; }
+  /// Whether, given the hyper-parameters, the others are independent, and integrals over them have no noise.
+  bool has_quadrature() const { return quadrature_.has_value(); }
 
  private:
   std::optional<Vector> curvature_at(const Vector& theta);
@@ -94,6 +101,8 @@ class ConditionalFit {
   std::optional<Sample> sample(const Vector& theta, const FactoredPrecision& precision);
   std::optional<ConditionalGaussian> settle(Vector theta, std::shared_ptr<const FactoredPrecision> precision,
                                             const Vector& tilt);
+  /// The same for independent others, with these sds at first.
+  std::optional<ConditionalGaussian> settle_independent(Vector theta, Vector sd);
 
   Evaluator& evaluator_;
   std::shared_ptr<const HessianPattern> pattern_;
@@ -103,6 +112,7 @@ class ConditionalFit {
   Matrix noise_;      // of the draws, the same for all values of the hyper-parameters
   Vector excess_;     // empty before it is known
   Vector excess_at_;  // the diagonal of the curvature there
+  std::optional<OthersQuadrature> quadrature_;  // where the others are independent
 };
 
 }  // namespace magva

@@ -9,10 +9,9 @@
 #include <numeric>
 
 #include "mixture/hyper_cells.hpp"
-#include "mixture/hyper_design.hpp"
+#include "mixture/hyper_marginal.hpp"
 #include "mixture/hyper_proposal.hpp"
 #include "mixture/joint_precision.hpp"
-#include "mixture/spline.hpp"
 
 namespace magva {
 
@@ -24,20 +23,24 @@ constexpr Index kHyperDraws = 1024;
 constexpr int kMostHyperRounds = 4;
 constexpr double kFewestHyperDraws = 100;
 constexpr double kEnoughHyperDraws = 500;
-/// On a ray that leaves the region of the nodes, where its slope is measured from, as a share of the way.
-constexpr double kBeforeEnd = .8;
-constexpr double kLeastBetweenNodes = .55;
 /// Draws with a larger share of all weights, and further than this from all nodes, become nodes.
 constexpr double kHeavyShare = .01;
 constexpr double kFarFromNode = .5;
 constexpr std::size_t kMostNodesAtOnce = 6;
 constexpr int kMostRefinements = 4;
+/// Where the marginal density is interpolated: draws at which it is computed, too, and the error up to which
+/// that is enough, in nats.
+constexpr Index kTypicalDraws = 6;
+constexpr double kMassError = .05;
 /// A mixture is near enough to be corrected by weights where so large a share of its draws is effective. Else
 /// cells, so many at once, are split, so often at most, while that multiplies the share by enough. Below a
 /// larger share it is adapted by these weights, which takes no gradients, so often at most.
 constexpr double kCloseMixture = .45;
 constexpr double kAdaptedMixture = .7;
-constexpr Index kWeighedDraws = 1000;
+/// Between these draws, as many as have so many numbers: how many of few are effective is much by chance.
+constexpr Index kFewestWeighedDraws = 1000;
+constexpr Index kMostWeighedDraws = 4000;
+constexpr Index kWeighedNumbers = 400'000;
 constexpr std::uint64_t kWeighedSeed = 1;
 constexpr int kMostAdaptations = 3;
 constexpr double kClearGain = 1.1;
@@ -45,17 +48,6 @@ constexpr int kMostSplittings = 8;
 constexpr std::size_t kMostSplitAtOnce = 8;
 /// Components with less weight are left out.
 constexpr double kLeastComponent = 1e-5;
-
-template <class Columns>
-void append(Columns& to, const Columns& more) {
-  if constexpr (Columns::ColsAtCompileTime == 1) {
-    to.conservativeResize(to.size() + more.size());
-    to.tail(more.size()) = more;
-  } else {
-    to.conservativeResize(more.rows(), to.cols() + more.cols());
-    to.rightCols(more.cols()) = more;
-  }
-}
 
 /// No weight above the square root of their number times the mean (Ionides 2008).
 Vector truncated(const Vector& share) {
@@ -67,22 +59,30 @@ Vector truncated(const Vector& share) {
 struct HyperSample {
   Matrix y;
   Vector share;
-  std::vector<std::size_t> nearest;  ///< node of each
+  Vector log_mass;                        ///< up to a constant
+  double log_total;                       ///< of all mass, up to the same constant
+  std::vector<std::size_t> nearest = {};  ///< node of each
 };
 
 class MixtureOfNodes {
  public:
   MixtureOfNodes(Evaluator& evaluator, ConditionalFit& fit, HyperDesign& design)
-      : evaluator_(evaluator), fit_(fit), design_(design), joint_(fit) {}
+      : evaluator_(evaluator),
+        fit_(fit),
+        design_(design),
+        marginal_(fit, design),
+        joint_(fit),
+        weighed_draws_(
+            std::clamp(kWeighedNumbers / evaluator.dimension(), kFewestWeighedDraws, kMostWeighedDraws)) {}
 
   /// With more and more nodes while that brings it nearer to the posterior, as far as it must be.
   std::shared_ptr<const GaussianMixture> make() {
     auto sample = draw();
     if (!sample) return nullptr;
-    Weighed best = adapted(*sample);
+    Weighed best = nearest_mixture(*sample);
     for (int k = 0; k < kMostSplittings && best.mixture && best.effective < kCloseMixture; ++k) {
       split_cells(*sample);
-      Weighed next = adapted(*sample);
+      Weighed next = nearest_mixture(*sample);
       const bool worth_more = next.effective > kClearGain * best.effective;
       if (next.effective > best.effective) best = std::move(next);
       if (!worth_more) break;
@@ -102,72 +102,8 @@ class MixtureOfNodes {
   }
 
  private:
-  static Matrix stacked_means(const HyperDesign& design) {
-    const auto& nodes = design.nodes();
-    Matrix out(nodes.front().given.theta.size(), static_cast<Index>(nodes.size()));
-    for (std::size_t j = 0; j < nodes.size(); ++j) out.col(static_cast<Index>(j)) = nodes[j].given.theta;
-    return out;
-  }
-
-  /// The others at their mean given the hyper-parameters, one column each.
-  Matrix theta_at(const Matrix& y) const {
-    Matrix out = TrendedSpline(design_.places(), stacked_means(design_))(y);
-    out(fit_.hyper_parameters(), Eigen::all) = (design_.basis() * y).colwise() + design_.centre();
-    return out;
-  }
-
-  /// What the mass has beyond the height of the log density at its mean: the conditional ELBO's part is
-  /// interpolated; of the spread of its weights, which is known with some noise, the linear part is taken.
-  Vector beyond_height(const Matrix& y) const {
-    const Matrix places = design_.places();
-    const auto& nodes = design_.nodes();
-    Matrix gap(1, places.cols());
-    Vector half_variance(places.cols());
-    Matrix linear(places.cols(), places.rows() + 1);
-    linear << Vector::Ones(places.cols()), places.transpose();
-    for (std::size_t j = 0; j < nodes.size(); ++j) {
-      gap(0, static_cast<Index>(j)) = nodes[j].given.elbo - nodes[j].given.height;
-      half_variance(static_cast<Index>(j)) = .5 * nodes[j].given.variance;
-    }
-    const Vector slope = linear.colPivHouseholderQr().solve(half_variance);
-    const Vector by_spread = slope(0) + (slope.tail(places.rows()).transpose() * y).transpose().array();
-    return by_spread + continued(TrendedSpline(places, gap), y);
-  }
-
-  /// Between the nodes as it is; beyond them along rays from the centre, as steeply as before.
-  Vector continued(const TrendedSpline& function, const Matrix& y) const {
-    Vector within(y.cols());
-    for (Index s = 0; s < y.cols(); ++s) within(s) = design_.share_between_nodes(y.col(s));
-    const Vector at_end = function(y * within.asDiagonal()).transpose();
-    const Vector before = function(y * (kBeforeEnd * within).asDiagonal()).transpose();
-    return at_end.array() + (1 / within.array() - 1) * (at_end - before).array() / (1 - kBeforeEnd);
-  }
-
-  /// Draws, and what the log density of the others is at most there.
-  struct Draws {
-    Matrix y;
-    Vector height;
-  };
-
-  void add_draws(const Matrix& y, Draws& draws) {
-    std::vector<const ConditionalGaussian*> near;
-    for (const auto place : y.colwise()) near.push_back(&design_.nodes()[design_.nearest(place)].given);
-    append(draws.y, y);
-    append(draws.height, fit_.heights(theta_at(y), near));
-  }
-
-  /// The marginal log density, up to a constant. Far beyond the nodes there is none: they reach as far as
-  /// there is mass, and what is interpolated is wrong there.
-  Vector log_mass(const Draws& draws) const {
-    Vector out = draws.height + beyond_height(draws.y);
-    for (Index s = 0; s < out.size(); ++s)
-      if (!std::isfinite(out(s)) || design_.share_between_nodes(draws.y.col(s)) < kLeastBetweenNodes)
-        out(s) = -std::numeric_limits<double>::infinity();
-    return out;
-  }
-
   /// The heaviest draws that are far from all nodes, and from each other.
-  std::vector<Vector> unsure_places(const Draws& draws, const Vector& share) const {
+  std::vector<Vector> unsure_places(const HyperMarginal::Draws& draws, const Vector& share) const {
     std::vector<Index> order(static_cast<std::size_t>(share.size()));
     std::iota(order.begin(), order.end(), Index{0});
     std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return share(a) > share(b); });
@@ -183,33 +119,62 @@ class MixtureOfNodes {
   }
 
   /// Importance weights. Where single draws have much of it all, the others' Gaussian is found there, too.
-  std::optional<Vector> log_weights(const Draws& draws, const HyperProposal& proposal) {
+  std::optional<Vector> log_weights(const HyperMarginal::Draws& draws, const HyperProposal& proposal) {
     const Vector proposed = proposal.log_density(draws.y);
     Vector out;
     for (int k = 0; k <= kMostRefinements; ++k) {
-      out = log_mass(draws) - proposed;
+      out = marginal_.log_mass(draws) - proposed;
       if (!std::isfinite(out.maxCoeff())) return std::nullopt;
       const std::vector<Vector> places = unsure_places(draws, shares(out));
-      if (places.empty()) break;
       for (const Vector& y : places) design_.add_node(y);
+      if (places.empty() && !(fit_.has_quadrature() && interpolation_error(draws.y, out) > kMassError)) break;
     }
     return out;
   }
 
+  /// Of the marginal log density, the largest at some draws of the posterior, which then are nodes.
+  double interpolation_error(const Matrix& y, const Vector& log_weights) {
+    HyperMarginal::Draws some{typical_draws(y, shares(log_weights)), {}};
+    const Vector predicted = marginal_.log_mass(some);
+    double largest = 0;
+    for (Index k = 0; k < some.y.cols(); ++k) {
+      const std::size_t before = design_.nodes().size();
+      design_.add_node(some.y.col(k));
+      if (design_.nodes().size() > before)
+        largest = std::max(largest, std::abs(predicted(k) - design_.nodes().back().log_mass()));
+    }
+    return largest;
+  }
+
+  /// So many draws that each stands for as much of the weight.
+  static Matrix typical_draws(const Matrix& y, const Vector& share) {
+    Matrix out(y.rows(), kTypicalDraws);
+    double sum = 0;
+    Index found = 0;
+    for (Index s = 0; s < y.cols() && found < kTypicalDraws; ++s) {
+      sum += share(s);
+      if (sum * kTypicalDraws > static_cast<double>(found) + .5) out.col(found++) = y.col(s);
+    }
+    return out.leftCols(found);
+  }
+
   std::optional<HyperSample> draw() {
     HyperProposal proposal(design_);
-    Draws draws;
+    HyperMarginal::Draws draws;
     Vector share;
+    std::optional<Vector> weights;
     for (int round = 0; round < kMostHyperRounds; ++round) {
-      add_draws(proposal.draws(kHyperDraws), draws);
-      const auto weights = log_weights(draws, proposal);
+      marginal_.add_draws(proposal.draws(kHyperDraws), draws);
+      weights = log_weights(draws, proposal);
       if (!weights) return std::nullopt;
       share = shares(*weights);
       if (effective_draws(share) >= kEnoughHyperDraws) break;
       proposal.learn(draws.y, *weights);
     }
     if (effective_draws(share) < kFewestHyperDraws) return std::nullopt;
-    HyperSample out{std::move(draws.y), std::move(share), {}};
+    const double highest = weights->maxCoeff();
+    HyperSample out{draws.y, std::move(share), *weights + proposal.log_density(draws.y),
+                    highest + std::log((weights->array() - highest).exp().sum())};
     find_nearest(out);
     return out;
   }
@@ -238,16 +203,16 @@ class MixtureOfNodes {
     Weighed out;
     out.mixture = assemble(cells);
     if (!out.mixture) return out;
-    const Matrix theta = out.mixture->draws(kWeighedDraws, seed);
+    const Matrix theta = out.mixture->draws(weighed_draws_, seed);
     const Matrix parts = out.mixture->log_parts(theta);
     const Vector proposed = GaussianMixture::log_sum(parts);
     const Vector log_weights = evaluator_.evaluate_values(theta) - proposed;
     if (!std::isfinite(log_weights.maxCoeff())) return out;
     out.elbo = log_weights.mean();
     out.elbo_se =
-        std::sqrt((log_weights.array() - out.elbo).square().mean() / static_cast<double>(kWeighedDraws));
+        std::sqrt((log_weights.array() - out.elbo).square().mean() / static_cast<double>(weighed_draws_));
     const Vector share = truncated(shares(log_weights));
-    out.effective = effective_draws(share) / static_cast<double>(kWeighedDraws);
+    out.effective = effective_draws(share) / static_cast<double>(weighed_draws_);
     const Matrix u = theta(fit_.hyper_parameters(), Eigen::all).colwise() - design_.centre();
     out.places = design_.basis().partialPivLu().solve(u);
     out.mass = Matrix::Zero(static_cast<Index>(cells.size()), u.cols());
@@ -259,6 +224,29 @@ class MixtureOfNodes {
     return out;
   }
 
+  Weighed nearest_mixture(const HyperSample& sample) {
+    return fit_.has_quadrature() ? by_marginal(sample) : adapted(sample);
+  }
+
+  /// Where the mass has no noise, weights of draws of all parameters add nothing to it.
+  Weighed by_marginal(const HyperSample& sample) {
+    const auto cells = with_pooled_covariance(cells_of(sample.y, nearest_mass(sample)));
+    Weighed out;
+    out.mixture = assemble(cells);
+    out.effective = effective_share(sample, log_density(cells, sample.y));
+    return out;
+  }
+
+  /// Of draws of q, with weights w = p / q of mean 1 that are truncated as above: E[w]^2 / E[w^2] under q, by
+  /// a sample of p.
+  double effective_share(const HyperSample& sample, const Vector& log_q) const {
+    const Eigen::ArrayXd w = ((sample.log_mass - log_q).array() - sample.log_total).exp();
+    const Eigen::ArrayXd bounded = w.min(std::sqrt(static_cast<double>(weighed_draws_)));
+    const double first = sample.share.dot((bounded / w).matrix());
+    const double second = sample.share.dot((bounded * bounded / w).matrix());
+    return first * first / second;
+  }
+
   /// From the cells of the sample, and by what weights of the mixtures' own draws add to that, where there
   /// are enough of them.
   Weighed adapted(const HyperSample& sample) {
@@ -268,7 +256,7 @@ class MixtureOfNodes {
     Matrix places, mass;
     double draws = 0;
     for (int k = 1; k <= kMostAdaptations && last.mixture && best.effective < kAdaptedMixture; ++k) {
-      const double more = last.effective * static_cast<double>(kWeighedDraws);
+      const double more = last.effective * static_cast<double>(weighed_draws_);
       if (more < kFewestHyperDraws) break;
       draws += more;
       append(places, last.places);
@@ -321,7 +309,7 @@ class MixtureOfNodes {
     Matrix y = design_.places();
     for (std::size_t j = 0; j < all.size(); ++j)
       if (all[j].weight > 0) y.col(static_cast<Index>(j)) = all[j].mean;
-    Matrix out = theta_at(y);
+    Matrix out = marginal_.theta_at(y);
     Matrix on_line = out;
     Matrix tilt(out.rows(), out.cols());
     for (Index j = 0; j < out.cols(); ++j) {
@@ -365,7 +353,9 @@ class MixtureOfNodes {
   Evaluator& evaluator_;
   ConditionalFit& fit_;
   HyperDesign& design_;
+  HyperMarginal marginal_;
   JointPrecision joint_;
+  Index weighed_draws_;
 };
 
 }  // namespace
@@ -373,13 +363,13 @@ class MixtureOfNodes {
 MixtureAttempt fit_mixture(Evaluator& evaluator, const Gaussian& q,
                            const std::shared_ptr<const HessianPattern>& pattern,
                            const std::vector<Index>& hyper_parameters, std::uint64_t seed) {
-  ConditionalFit fit(evaluator, pattern, hyper_parameters, conditional_differences(q), seed);
-  HyperDesign design(fit, q);
+  const auto weights = std::make_shared<HyperWeights>(evaluator, q, pattern, hyper_parameters, seed);
+  HyperDesign& design = weights->design();
   const bool built = design.build(q);
   if (design.nodes().empty()) return {};
-  MixtureOfNodes nodes(evaluator, fit, design);
-  if (const HyperNode* higher = design.higher()) return {nullptr, nodes.around(*higher)};
-  return {built ? nodes.make() : nullptr, std::nullopt};
+  MixtureOfNodes nodes(evaluator, weights->fit(), design);
+  if (const HyperNode* higher = design.higher()) return {nullptr, nodes.around(*higher), nullptr};
+  return {built ? nodes.make() : nullptr, std::nullopt, weights->fit().has_quadrature() ? weights : nullptr};
 }
 
 std::int64_t mixture_cost(const HessianPattern& pattern, Index hyper_parameters) {

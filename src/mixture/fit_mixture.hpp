@@ -13,6 +13,7 @@
 
 #include "mixture/conditional.hpp"
 #include "mixture/gaussian_mixture.hpp"
+#include "mixture/hyper_weights.hpp"
 
 namespace magva {
 
@@ -22,6 +23,8 @@ struct MixtureAttempt {
   std::shared_ptr<const GaussianMixture> mixture;
   /// Where the hyper-parameters have far more mass than at q's mean: a Gaussian there, to begin again with.
   std::optional<Gaussian> elsewhere;
+  /// Where the others are independent given the hyper-parameters: weights of these alone. Else null.
+  std::shared_ptr<HyperWeights> weights;
 };
 
 /// `q`: the fitted Gaussian.

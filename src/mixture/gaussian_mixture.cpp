@@ -18,6 +18,9 @@ namespace {
 constexpr double kQuantileError = 1e-10;
 constexpr int kMostQuantileSteps = 200;
 
+/// Numbers of points that go through all components together: they stay in a cache.
+constexpr Index kBlockNumbers = 1 << 16;
+
 double normal_below(double z) { return .5 * std::erfc(-z / std::numbers::sqrt2); }
 
 }  // namespace
@@ -124,8 +127,14 @@ Matrix GaussianMixture::antithetic_draws(Index pairs, std::uint64_t seed) const 
 
 Matrix GaussianMixture::log_parts(ConstMatrixRef theta) const {
   Matrix out(theta.cols(), weights_.size());
-  for (Index k = 0; k < weights_.size(); ++k)
-    out.col(k) = components_[static_cast<std::size_t>(k)].log_density(theta).array() + std::log(weights_(k));
+  const Index block = std::max<Index>(1, kBlockNumbers / dimension());
+  for (Index first = 0; first < theta.cols(); first += block) {
+    const Index count = std::min(block, theta.cols() - first);
+    for (Index k = 0; k < weights_.size(); ++k)
+      out.col(k).segment(first, count) =
+          components_[static_cast<std::size_t>(k)].log_density(theta.middleCols(first, count)).array() +
+          std::log(weights_(k));
+  }
   return out;
 }
 

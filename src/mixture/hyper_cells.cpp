@@ -1,5 +1,10 @@
 #include "mixture/hyper_cells.hpp"
 
+#include <Eigen/Cholesky>
+
+#include <cmath>
+#include <numbers>
+
 namespace magva {
 
 namespace {
@@ -25,6 +30,19 @@ std::vector<HyperCell> cells_of(const Matrix& places, const Matrix& mass) {
     out.push_back(std::move(cell));
   }
   return out;
+}
+
+Vector log_density(const std::vector<HyperCell>& cells, const Matrix& places) {
+  Vector sum = Vector::Zero(places.cols());
+  for (const HyperCell& cell : cells) {
+    if (!(cell.weight > 0)) continue;
+    const Eigen::LLT<Matrix> factor(cell.covariance);
+    const Matrix z = factor.matrixL().solve(places.colwise() - cell.mean);
+    const double log_scale = Matrix(factor.matrixL()).diagonal().array().log().sum() +
+                             .5 * static_cast<double>(places.rows()) * std::log(2 * std::numbers::pi);
+    sum.array() += cell.weight * (-.5 * z.colwise().squaredNorm().transpose().array() - log_scale).exp();
+  }
+  return sum.array().log();
 }
 
 std::vector<HyperCell> with_pooled_covariance(std::vector<HyperCell> cells) {

@@ -17,6 +17,9 @@ struct HyperCell {
 /// Of places, one column each, of which cell j has the share `mass(j, s)` of all weight.
 std::vector<HyperCell> cells_of(const Matrix& places, const Matrix& mass);
 
+/// Of the mixture of normal distributions that these are, at places.
+Vector log_density(const std::vector<HyperCell>& cells, const Matrix& places);
+
 /// A cell with few draws has a covariance between its own and that within all cells.
 std::vector<HyperCell> with_pooled_covariance(std::vector<HyperCell> cells);
 

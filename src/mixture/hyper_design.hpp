@@ -14,7 +14,7 @@ struct HyperNode {
   Vector place;  ///< along the axes
   ConditionalGaussian given;
 
-  double log_mass() const { return given.elbo + .5 * given.variance; }
+  double log_mass() const { return given.elbo + given.missing; }
 };
 
 class HyperDesign {

@@ -39,6 +39,8 @@ constexpr double kMostGrowth = 4;
 /// costs no more than so many times the tolerance is good enough for a result that has not converged.
 constexpr double kOutOfReach = 1.5;
 constexpr double kGoodEnough = 1.5;
+/// The same, and for what a step is known to gain, where all windows say that no batch is large enough.
+constexpr double kShortOfPromise = 2;
 /// Noise, as a share of the tolerance, that a first epoch may leave where it ends the refinement: means are
 /// then known to .02 sds or so, as those of most fits are after two.
 constexpr double kFirstFloorShare = .002;
@@ -197,6 +199,22 @@ Index useful_pairs(Index pairs, double noise, Index most) {
   if (size / kFloorShare <= kOutOfReach * static_cast<double>(most)) return most;
   const double enough = std::exp2(std::ceil(std::log2(size / kGoodEnough)));
   return static_cast<Index>(std::clamp(enough, static_cast<double>(pairs), static_cast<double>(most)));
+}
+
+bool Refinement::State::ends_short_of_promise(double signal) {
+  const double once = noise_of_pair() / kAveragedIterations;
+  const double needed = once / (kFloorShare * tolerance);
+  const double floor = once / static_cast<double>(pairs);
+  if (!(needed > kOutOfReach * static_cast<double>(most_pairs())) ||
+      !(std::max(floor, signal) < kShortOfPromise * tolerance))
+    return false;
+  status = RefinementStatus::kExhausted;
+  stop_detail = fmt::format(
+      "with {} pairs of draws an iteration the noise of averaged iterates costs {:.3g} nats, and no step is "
+      "known "
+      "to gain more than that; promised is {:.3g}, which takes {:.0f} pairs, more than there can be",
+      pairs, floor, tolerance, needed);
+  return true;
 }
 
 // Noise and standard error of the signal fall like one over the draws.

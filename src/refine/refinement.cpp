@@ -259,6 +259,10 @@ void Refinement::State::end_window() {
   const double signal = mean_gain.signal + covariance_gain.signal;
   const double floor = mean_control.noise_floor(mean_gain) + covariance_control.noise_floor(covariance_gain);
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
+  const auto count = static_cast<double>(pairs);
+  noise_sum += count * count * (mean_gain.noise() + covariance_gain.noise());
+  noise_pairs += count;
+  if (ends_short_of_promise(signal - 2 * se)) return;
   const bool quiet = signal < std::max({2 * se, 2 * floor, kQuietShare * tolerance});
   if (!quiet) {
     restart_epoch();
@@ -374,7 +378,7 @@ Gaussian Refinement::posterior() const {
   if (lost || (s.status == RefinementStatus::kRunning && s.collapsed()))
     return s.best_covariance->gaussian(s.best_mean);
   const bool ended = s.status == RefinementStatus::kConverged || s.status == RefinementStatus::kExhausted;
-  const IterateAverage& best = ended ? s.average : s.recent;
+  const IterateAverage& best = ended && s.average.count > 0 ? s.average : s.recent;
   const auto covariance = best.count > 0 ? s.at(best.value) : nullptr;
   return covariance ? covariance->gaussian(best.value.mean) : s.covariance->gaussian(s.mean);
 }

@@ -48,6 +48,8 @@ void visit_values(Visit visit, State& s) {
   visit(s.average);
   visit(s.recent);
   visit(s.seen);
+  visit(s.noise_sum);
+  visit(s.noise_pairs);
   visit(s.previous);
   visit(s.previous_floor);
   visit(s.window_end);
