@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "assess/quantity_tails.hpp"
 #include "fit/runs.hpp"
@@ -18,9 +17,14 @@ constexpr std::int64_t kTailGradients = 3000;
 /// Quantities that are named.
 constexpr std::size_t kNamedTails = 3;
 
-bool is_doubted(const FitResult& result, const std::string& name) {
-  return std::any_of(result.doubts.begin(), result.doubts.end(),
-                     [&](const Doubt& doubt) { return doubt.parameter == name; });
+/// The larger of two ratios where the parameter is in doubt already.
+void add_tail(Doubt tail, std::vector<Doubt>& doubts) {
+  const auto known = std::find_if(doubts.begin(), doubts.end(),
+                                  [&](const Doubt& doubt) { return doubt.parameter == tail.parameter; });
+  if (known == doubts.end())
+    doubts.push_back(std::move(tail));
+  else
+    known->sd_ratio = std::max(known->sd_ratio, tail.sd_ratio);
 }
 
 std::string describe_tails(const std::vector<Doubt>& found) {
@@ -50,15 +54,14 @@ void warn_of_long_tails(const Model& model, const FitOptions& options, const std
     std::vector<Doubt> found =
         find_long_tails(evaluator, result.posterior, *options.quantities,
                         {options.seed + 6, std::max(kTailGradients, result.gradient_evaluations / 2)});
-    std::erase_if(found, [&](const Doubt& doubt) { return is_doubted(result, doubt.parameter); });
     if (!found.empty())
       result.warnings.push_back(
           {WarningKind::kHeavyTails,
            fmt::format(
                "sds are too small, by a factor of {:.2g} or more, for {}: they come from a long tail that "
                "the approximation has not; read quantiles, which such a tail hardly moves",
-               found.front().sd_ratio, describe_tails(found))});
-    std::move(found.begin(), found.end(), std::back_inserter(result.doubts));
+               found.back().sd_ratio, describe_tails(found))});
+    for (Doubt& tail : found) add_tail(std::move(tail), result.doubts);
   } catch (const Stopped&) {  // there was no time for it
   }
   result.seconds = control.seconds();

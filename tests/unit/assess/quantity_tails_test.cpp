@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "assess/laplace_marginal.hpp"
@@ -76,6 +77,21 @@ TEST(QuantityTails, OfWhatIsRightAreNotInDoubt) {
   for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
     EXPECT_TRUE(tails_of(log_beta_prime(7.5), kLight, seed).empty()) << seed;
     EXPECT_TRUE(tails_of(gaussian, Gaussian::dense(Vector::Zero(2), Matrix::Identity(2, 2)), seed).empty());
+  }
+}
+
+// Whatever shape is chosen.
+TEST(QuantityTails, LeaveAWarningToFits) {
+  const auto model = log_beta_prime(2);
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    FitOptions options;
+    options.seed = seed;
+    options.quantities = kScale;
+    const FitResult found = fit(model, options);
+    EXPECT_FALSE(found.warnings.empty()) << seed;
+    EXPECT_TRUE(std::any_of(found.doubts.begin(), found.doubts.end(), [](const Doubt& doubt) {
+      return doubt.parameter == "scale" && doubt.sd_ratio > 1.4;
+    })) << seed;
   }
 }
 
