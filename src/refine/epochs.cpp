@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "refine/promise.hpp"
 #include "refine/refinement_state.hpp"
 #include "sparse/hessian_pattern.hpp"
 
@@ -36,10 +37,11 @@ constexpr double kAveragedIterations = 16;
 /// Largest growth of a batch from one epoch to the next.
 constexpr double kMostGrowth = 4;
 /// So many times the largest batch are out of reach; a little less noise may come by itself. Then noise that
-/// costs no more than so many times the tolerance is good enough for a result that has not converged.
+/// costs no more than so many times the tolerance is good enough for a result that has not converged, if no
+/// step is known to gain more.
 constexpr double kOutOfReach = 1.5;
 constexpr double kGoodEnough = 1.5;
-/// The same, and for what a step is known to gain, where all windows say that no batch is large enough.
+/// The same, and for what a step is known to gain, where all windows together say so.
 constexpr double kShortOfPromise = 2;
 /// Noise, as a share of the tolerance, that a first epoch may leave where it ends the refinement: means are
 /// then known to .02 sds or so, as those of most fits are after two.
@@ -201,19 +203,28 @@ Index useful_pairs(Index pairs, double noise, Index most) {
   return static_cast<Index>(std::clamp(enough, static_cast<double>(pairs), static_cast<double>(most)));
 }
 
-bool Refinement::State::ends_short_of_promise(double signal) {
-  const double once = noise_of_pair() / kAveragedIterations;
-  const double needed = once / (kFloorShare * tolerance);
-  const double floor = once / static_cast<double>(pairs);
-  if (!(needed > kOutOfReach * static_cast<double>(most_pairs())) ||
-      !(std::max(floor, signal) < kShortOfPromise * tolerance))
-    return false;
+double needed_pairs(const Outlook& outlook) {
+  return outlook.noise_of_pair / kAveragedIterations / (kFloorShare * outlook.tolerance);
+}
+
+double cost_of_noise(const Outlook& outlook) {
+  return outlook.noise_of_pair / kAveragedIterations / static_cast<double>(outlook.pairs);
+}
+
+bool ends_short_of_promise(const Outlook& outlook) {
+  const double enough = kShortOfPromise * outlook.tolerance;
+  return needed_pairs(outlook) > kOutOfReach * static_cast<double>(outlook.most_pairs) &&
+         cost_of_noise(outlook) < enough && outlook.signal < enough;
+}
+
+bool Refinement::State::ends_short(double signal) {
+  const Outlook outlook{noise_of_pair(), pairs, most_pairs(), signal, tolerance};
+  if (!ends_short_of_promise(outlook)) return false;
   status = RefinementStatus::kExhausted;
   stop_detail = fmt::format(
       "with {} pairs of draws an iteration the noise of averaged iterates costs {:.3g} nats, and no step is "
-      "known "
-      "to gain more than that; promised is {:.3g}, which takes {:.0f} pairs, more than there can be",
-      pairs, floor, tolerance, needed);
+      "known to gain more than {:.3g}; promised is {:.3g}, which takes {:.0f} pairs, more than there can be",
+      pairs, cost_of_noise(outlook), kShortOfPromise * tolerance, tolerance, needed_pairs(outlook));
   return true;
 }
 

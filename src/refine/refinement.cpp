@@ -262,7 +262,7 @@ void Refinement::State::end_window() {
   const auto count = static_cast<double>(pairs);
   noise_sum += count * count * (mean_gain.noise() + covariance_gain.noise());
   noise_pairs += count;
-  if (ends_short_of_promise(signal - 2 * se)) return;
+  if (ends_short(signal - 2 * se)) return;
   const bool quiet = signal < std::max({2 * se, 2 * floor, kQuietShare * tolerance});
   if (!quiet) {
     restart_epoch();

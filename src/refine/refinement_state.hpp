@@ -78,7 +78,7 @@ struct Refinement::State {
   /// Ends it where no batch is large enough for what is promised, as far as all windows tell, and where noise
   /// costs little more than that and no step is known to gain more. `signal`: of the last window, less two
   /// standard errors.
-  bool ends_short_of_promise(double signal);
+  bool ends_short(double signal);
   /// Of one pair of draws, in nats: a mean over all windows, by their pairs. One window of heavy-tailed
   /// gradients says little.
   double noise_of_pair() const { return noise_sum / noise_pairs; }

@@ -10,6 +10,7 @@
 #include "core/noise.hpp"
 #include "refine/low_rank_covariance.hpp"
 #include "refine/low_rank_differential.hpp"
+#include "refine/promise.hpp"
 #include "refine/refinement.hpp"
 #include "statistical/targets.hpp"
 
@@ -287,6 +288,23 @@ TEST(Refinement, EndsWithTheFirstEpochWhereItConfirmsTheStart) {
   EXPECT_EQ(iterations(0, 1), 3 * kWindow);
   EXPECT_GE(iterations(0, 1.6), 6 * kWindow);
   EXPECT_GE(iterations(.8, 1), 6 * kWindow);
+}
+
+// The averages of 16 iterations have a sixteenth of a step's noise.
+TEST(Refinement, EndsShortOfItsPromiseWhereNoBatchIsLargeEnough) {
+  // 6,400 pairs are needed, of which 6,144 are within reach; noise costs 1.25 tolerances.
+  const Outlook outlook{16 * .1 * .2 * 6400, 1024, 4096, .1, .1};
+  EXPECT_NEAR(needed_pairs(outlook), 6400, 1e-6);
+  EXPECT_NEAR(cost_of_noise(outlook), .125, 1e-6);
+  EXPECT_TRUE(ends_short_of_promise(outlook));
+  const auto with = [&](auto change) {
+    Outlook other = outlook;
+    change(other);
+    return ends_short_of_promise(other);
+  };
+  EXPECT_FALSE(with([](Outlook& other) { other.noise_of_pair *= .95; }));  // within reach
+  EXPECT_FALSE(with([](Outlook& other) { other.pairs = 512; }));           // noise costs 2.5 tolerances
+  EXPECT_FALSE(with([](Outlook& other) { other.signal = .25; }));          // there is more to gain
 }
 
 }  // namespace
