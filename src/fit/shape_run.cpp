@@ -21,9 +21,6 @@ namespace {
 /// along straight lines in the coordinates of their base, where they can follow the mass of a funnel and miss
 /// the tails that make its sds.
 constexpr Index kAutomaticSkewed = 200;
-/// The same where the Gaussian has no warning: of more parameters weights hardly tell which of the two is
-/// better, and a shape takes longer than the fit.
-constexpr Index kUndoubtedSkewed = 128;
 /// Iterations of each; fewer than the last are not worth it.
 constexpr int kSkewedIterations = 600;
 constexpr int kFlowIterations = 1500;
@@ -57,8 +54,7 @@ class ShapeRun {
     // A rank that was asked for is asked for with what it cannot show.
     if (options_.shape != ShapeChoice::kAutomatic || options_.rank.value_or(m) < m || fitted_.has_shape())
       return;
-    const bool undoubted = m <= kUndoubtedSkewed && result_.warnings.empty();
-    if (m <= kAutomaticSkewed && (in_doubt() || (undoubted && far_from_corrected())))
+    if (m <= kAutomaticSkewed && (in_doubt() || (result_.warnings.empty() && far_from_corrected())))
       try_what_is_affordable();
   }
 
