@@ -36,9 +36,8 @@ constexpr int kMostHyperSets = 3;
 constexpr double kWeakHyperLosses[] = {.025, .006};
 /// Parameters that become hyper-parameters because weights change them.
 constexpr int kMostDoubtful = 2;
-/// Hyper-parameters that leave all others independent, at most; from so many others on, whose weights of
-/// draws say nothing, as many as there may be.
-constexpr std::size_t kMostSeparating = 3;
+/// So many others, independent given the hyper-parameters, are integrated over on their own: weights of
+/// their draws say nothing.
 constexpr Index kManyOthers = 1000;
 /// An ELBO is lower if it is so by more than this many standard errors of the difference.
 constexpr double kMixtureNoise = 2;
@@ -239,12 +238,12 @@ std::optional<HyperMode> find_hyper_mode(Evaluator& evaluator, HyperMode from,
   return from;
 }
 
-/// The mode of those that leave all others independent given them, if they are few.
+/// The mode of those that leave many others independent given them, if they are few.
 std::optional<HyperMode> separated_mode(Evaluator& evaluator, const Gaussian& around,
                                         const std::shared_ptr<const HessianPattern>& entries,
                                         std::uint64_t seed) {
-  const std::size_t most = around.dimension() < kManyOthers ? kMostSeparating : kMostHyperParameters;
-  const auto separating = separating_set(*entries, {}, most);
+  if (around.dimension() < kManyOthers) return std::nullopt;
+  const auto separating = separating_set(*entries, {}, kMostHyperParameters);
   if (!separating || separating->empty() || !affordable(*entries, *separating)) return std::nullopt;
   auto at_mode = gaussian_at_hyper_mode(evaluator, around, entries, *separating, seed + 7);
   if (!at_mode) return std::nullopt;

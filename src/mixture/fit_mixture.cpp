@@ -37,10 +37,10 @@ constexpr double kMassError = .05;
 /// larger share it is adapted by these weights, which takes no gradients, so often at most.
 constexpr double kCloseMixture = .45;
 constexpr double kAdaptedMixture = .7;
-/// Between these draws, as many as have so many numbers: how many of few are effective is much by chance.
-constexpr Index kFewestWeighedDraws = 1000;
+/// So many draws, or more where parameters are few and draws cheap: how many are effective is much by chance.
+constexpr Index kWeighedDraws = 1000;
 constexpr Index kMostWeighedDraws = 4000;
-constexpr Index kWeighedNumbers = 400'000;
+constexpr Index kFewWeighedParameters = 64;
 constexpr std::uint64_t kWeighedSeed = 1;
 constexpr int kMostAdaptations = 3;
 constexpr double kClearGain = 1.1;
@@ -72,8 +72,7 @@ class MixtureOfNodes {
         design_(design),
         marginal_(fit, design),
         joint_(fit),
-        weighed_draws_(
-            std::clamp(kWeighedNumbers / evaluator.dimension(), kFewestWeighedDraws, kMostWeighedDraws)) {}
+        weighed_draws_(evaluator.dimension() < kFewWeighedParameters ? kMostWeighedDraws : kWeighedDraws) {}
 
   /// With more and more nodes while that brings it nearer to the posterior, as far as it must be.
   std::shared_ptr<const GaussianMixture> make() {

@@ -89,23 +89,29 @@ TEST(OthersQuadrature, HasTheIntegralsOfAFineGrid) {
   const CountedGroups groups = counted_groups(kGroups, .5, .7, 1);
   const auto model = groups.model();
   Evaluator evaluator(model, 1);
-  Vector theta(kGroups + 2);
-  theta << .4, std::log(.8), .4 * (groups.y.array() + .5).log() - .3;
-  const Vector sd = Vector::Constant(kGroups + 2, .7);
+  // Normals near the densities, as where it is used: at their modes, by Newton's method.
+  Vector theta = Vector::Zero(kGroups + 2), sd = Vector::Ones(kGroups + 2);
+  theta.head(2) << .4, std::log(.8);
+  for (Index i = 2; i < theta.size(); ++i)
+    for (int k = 0; k < 50; ++k) {
+      const double rate = std::exp(.4 + .8 * theta(i));
+      sd(i) = 1 / std::sqrt(.64 * rate + 1);
+      theta(i) += std::min(1., sd(i) * sd(i) * (.8 * (groups.y(i - 2) - rate) - theta(i)));
+    }
   const auto found = OthersQuadrature({0, 1}).at(evaluator, theta, sd);
   ASSERT_TRUE(found.has_value());
   EXPECT_NEAR(found->elbo + found->missing, groups.log_marginal(.4, std::log(.8)), .01);
   double elbo = -.5 * (.16 / 4 + .64) + std::log(.8);
   for (Index g = 0; g < kGroups; ++g) {
     constexpr double kSpacing = .05;
-    const double mean = theta(g + 2);
+    const double mean = theta(g + 2), scale = sd(g + 2);
     double gradient = 0, curvature = 0, total = 0, first = 0, second = 0;
     for (double x = -7; x < 7; x += kSpacing) {
       const double weight = kSpacing * std::exp(-.5 * x * x) / std::sqrt(2 * std::numbers::pi);
-      const double z = mean + .7 * x;
+      const double z = mean + scale * x;
       const double rate = std::exp(.4 + .8 * z);
       const double log_p = groups.y(g) * (.4 + .8 * z) - rate - .5 * z * z;
-      elbo += weight * (log_p + .5 * x * x + std::log(.7) + .5 * std::log(2 * std::numbers::pi));
+      elbo += weight * (log_p + .5 * x * x + std::log(scale) + .5 * std::log(2 * std::numbers::pi));
       gradient += weight * (.8 * (groups.y(g) - rate) - z);
       curvature += weight * (.64 * rate + 1);
       const double mass = std::exp(log_p);
