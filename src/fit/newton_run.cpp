@@ -2,8 +2,6 @@
 // of iterations.
 #include <fmt/format.h>
 
-#include <limits>
-
 #include <Eigen/Cholesky>
 
 #include "core/elbo.hpp"
@@ -28,7 +26,7 @@ constexpr Index kNewtonStartDraws = 100;
 
 bool DefaultRun::newton_steps_pay() const {
   const Index m = model_.dimension();
-  if (m <= kFullRankDimension || m > kMostNewtonDimension || options_.rank || shape_.choice.rank == 0)
+  if (m <= kFullRankDimension || m > kMostNewtonDimension || options_.rank || shape_.choice.rank < m)
     return false;
   if (!shape_.pattern) return true;
   const std::int64_t of_refinement =
@@ -59,10 +57,6 @@ void DefaultRun::try_newton_steps() {
   const auto found =
       fit_by_newton_steps(evaluator_, {start.mean(), factor.matrixL()}, tolerance, options_.seed + 9);
   if (!found) return;
-  if (shape_.choice.rank < m) {
-    shape_.choice.rank = m;
-    shape_.choice.path.push_back({m, std::numeric_limits<double>::quiet_NaN()});
-  }
   const Matrix inverse = found->at.root.triangularView<Eigen::Lower>().solve(Matrix::Identity(m, m));
   best_ = Refinement::converged_at(
       evaluator_, {found->at.mean, make_full_rank(inverse.transpose() * inverse), nullptr}, options_.seed,

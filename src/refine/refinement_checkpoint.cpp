@@ -85,6 +85,7 @@ bool Refinement::State::consistent() const {
       !fits(last_mean_step, m))
     return false;
   if (best_covariance && !fits(best_covariance->coordinates(nullptr), here)) return false;
+  if (sketching && (covariance->low_rank() == nullptr || m <= kDenseDimension)) return false;
   if (curvature && (covariance->low_rank() == nullptr || curvature->dimension() != m)) return false;
   for (const Iterate* iterate : {&average.value, &recent.value, &previous, &window_end})
     if (!fits(iterate->mean, m) || !fits(iterate->covariance, here)) return false;
