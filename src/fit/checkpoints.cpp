@@ -5,7 +5,7 @@ namespace magva {
 namespace {
 constexpr const char* kCheckpointKind = "checkpoint";
 // 1 had the rules' memory in other panels, 2 no head, 3 no standard errors, 4 no sparse curvatures, 5 no sds
-// of candidates, 7 none that were found by their ELBO
+// of candidates, 7 none that were found by their ELBO, 8 no noise of all windows
 constexpr int kCheckpointVersion = 9;
 }  // namespace
 
