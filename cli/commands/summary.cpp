@@ -35,6 +35,7 @@ std::string describe_sds(const FitRecord& r) {
   const std::string sd = r.details.value("sd", "gaussian");
   const std::size_t asked_for = r.details.contains("sd_for") ? r.details["sd_for"].size() : 0;
   std::string out = sd == "linear response"    ? "by linear response"
+                    : sd == "short chains"     ? "and means by short chains of Hamiltonian Monte Carlo"
                     : sd == "importance draws" ? "those of draws by importance"
                                                : "those of the approximation";
   if (asked_for > 0) out += fmt::format(" for the {} asked for", asked_for);

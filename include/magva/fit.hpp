@@ -190,6 +190,9 @@ struct FitResult {
   /// Of the logarithm of an sd by linear response, the largest of those that it changes most; 0 where no
   /// draws were used.
   double sd_se = 0;
+  /// Of short chains of Hamiltonian Monte Carlo, whose means and sds posterior.best() has; 0: they are its
+  /// own.
+  Index chain_draws = 0;
 };
 
 /// Fits by the default, which needs no settings; by Algorithm 1 where options.algorithm1 is set; on

@@ -39,6 +39,8 @@ class Posterior {
   virtual Matrix antithetic_draws(Index pairs, std::uint64_t seed) const = 0;
   /// Normalised log densities of the columns of theta.
   virtual Vector log_density(ConstMatrixRef theta) const = 0;
+  /// Of centre + scale o theta, where this is the distribution of theta; positive scales.
+  virtual std::shared_ptr<const Posterior> rescaled(ConstVectorRef centre, ConstVectorRef scale) const = 0;
 
  protected:
   Posterior() = default;
@@ -126,6 +128,7 @@ class Gaussian final : public Posterior {
   /// theta = centre + scale o phi, where this is the distribution of phi; without a posterior of another
   /// shape.
   Gaussian transformed(ConstVectorRef centre, ConstVectorRef scale) const;
+  std::shared_ptr<const Posterior> rescaled(ConstVectorRef centre, ConstVectorRef scale) const override;
 
   void save(const std::filesystem::path& path, const std::vector<std::string>& names) const;
 

@@ -36,7 +36,7 @@ class Approximation:
 
     @property
     def theta_sd(self) -> Array:
-        """The standard deviations of theta: of the shape if it is no Gaussian, else by linear response, else the Gaussian's."""
+        """The standard deviations of theta: of the shape if it is no Gaussian, else corrected where that was done, else the Gaussian's."""
         return self._handle.posterior.best.sd()
 
     def theta_draws(self, number: int = 1000, *, seed: int = 1, correct: bool = False, resample: bool = False) -> Array:

@@ -20,6 +20,11 @@ FitResult run_algorithm1(const Model& model, const Model& full, const FitOptions
 FitResult run_minibatch(const Minibatch& model, const FitOptions& options,
                         const std::vector<Observer>& observers);
 
+/// Means and sds that short chains of Hamiltonian Monte Carlo move elsewhere become theirs, and what they
+/// leave of doubts is the verdict.
+void correct_by_chains(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
+                       FitResult& result);
+
 /// Fits the shapes that the options, or doubts about the Gaussian, ask for; the best one becomes the
 /// result's.
 void try_shapes(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,

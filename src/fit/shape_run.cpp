@@ -52,7 +52,8 @@ class ShapeRun {
     if (options_.shape == ShapeChoice::kSkewed) try_shape(ShapeChoice::kSkewed, kSkewedIterations);
     if (options_.shape == ShapeChoice::kFlow) try_shape(ShapeChoice::kFlow, kFlowIterations);
     // A rank that was asked for is asked for with what it cannot show.
-    if (options_.shape != ShapeChoice::kAutomatic || options_.rank.value_or(m) < m || fitted_.has_shape())
+    if (options_.shape != ShapeChoice::kAutomatic || options_.rank.value_or(m) < m || fitted_.has_shape() ||
+        result_.chain_draws > 0)
       return;
     if (m <= kAutomaticSkewed && (in_doubt() || (result_.warnings.empty() && far_from_corrected())))
       try_what_is_affordable();

@@ -44,6 +44,13 @@ GaussianMixture::GaussianMixture(std::vector<Gaussian> components, Vector weight
   sd_ = ((sds_.cwiseAbs2() + (means_.colwise() - mean_).cwiseAbs2()) * weights_).cwiseSqrt();
 }
 
+std::shared_ptr<const Posterior> GaussianMixture::rescaled(ConstVectorRef centre,
+                                                           ConstVectorRef scale) const {
+  std::vector<Gaussian> components;
+  for (const Gaussian& component : components_) components.push_back(component.transformed(centre, scale));
+  return std::make_shared<const GaussianMixture>(std::move(components), weights_);
+}
+
 Vector GaussianMixture::covariance_row(Index i) const {
   if (i < 0 || i >= dimension()) throw UsageError("there is no such parameter");
   Vector out = Vector::Zero(dimension());

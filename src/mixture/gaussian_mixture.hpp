@@ -21,6 +21,7 @@ class GaussianMixture final : public Posterior {
   Matrix draws(Index count, std::uint64_t seed, std::uint32_t first = 0) const override;
   Matrix antithetic_draws(Index pairs, std::uint64_t seed) const override;
   Vector log_density(ConstMatrixRef theta) const override;
+  std::shared_ptr<const Posterior> rescaled(ConstVectorRef centre, ConstVectorRef scale) const override;
   /// What each component adds to the density, as logarithms: one row for each point, one column for each
   /// component; and the logarithms of their sums.
   Matrix log_parts(ConstMatrixRef theta) const;

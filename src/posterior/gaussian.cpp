@@ -301,6 +301,10 @@ Gaussian Gaussian::transformed(ConstVectorRef centre, ConstVectorRef scale) cons
   return corrected_ ? out.with_correction(corrected_->transformed(centre, scale)) : out;
 }
 
+std::shared_ptr<const Posterior> Gaussian::rescaled(ConstVectorRef centre, ConstVectorRef scale) const {
+  return std::make_shared<const Gaussian>(transformed(centre, scale));
+}
+
 namespace {
 
 /// Columns of the identity that are multiplied together.

@@ -78,9 +78,11 @@ PosteriorSummary summarise_both(const source::Reporter& reporter, const FitResul
 /// Which sds the record has, and how sure they are.
 void record_sds(const source::ModelSource& source, const FitResult& result, FitRecord& record) {
   const bool corrected = !result.posterior.has_shape() && result.posterior.has_correction();
-  record.details["sd"] = corrected      ? "linear response"
-                         : source.mixed ? "importance draws"
-                                        : result.posterior.best().shape();
+  record.details["sd"] = result.chain_draws > 0 ? "short chains"
+                         : corrected            ? "linear response"
+                         : source.mixed         ? "importance draws"
+                                                : result.posterior.best().shape();
+  if (result.chain_draws > 0) record.details["chain_draws"] = result.chain_draws;
   if (corrected && result.sd_se > 0) record.details["sd_se"] = result.sd_se;
 }
 

@@ -77,6 +77,14 @@ ShapeMap ShapeMap::skewed(const Gaussian& around) {
   return out;
 }
 
+ShapeMap ShapeMap::of_margins(Vector centre, const Vector& scale, std::unique_ptr<Layer> layer) {
+  ShapeMap out;
+  out.name_ = "skewed";
+  out.stages_.push_back({std::move(centre), scale.asDiagonal(), {}});
+  out.stages_.back().layers.push_back(std::move(layer));
+  return out;
+}
+
 ShapeMap ShapeMap::flow(const Gaussian& around, int layers, std::uint64_t seed) {
   ShapeMap out;
   out.name_ = "flow";

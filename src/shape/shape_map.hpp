@@ -38,6 +38,8 @@ class ShapeMap {
   /// mixing matrix and in the parameters' coordinates.
   static ShapeMap skewed(const Gaussian& around);
   static ShapeMap flow(const Gaussian& around, int layers, std::uint64_t seed);
+  /// A skewed one in the parameters' coordinates alone, x = (z - centre) / scale.
+  static ShapeMap of_margins(Vector centre, const Vector& scale, std::unique_ptr<Layer> layer);
 
   /// "skewed" or "flow".
   const std::string& name() const { return name_; }

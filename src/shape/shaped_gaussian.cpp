@@ -47,6 +47,16 @@ ShapedGaussian::ShapedGaussian(Gaussian base, ShapeMap map)
   covariance_ = deviation * deviation.transpose() / static_cast<double>(theta.cols());
 }
 
+// In coordinates that are rescaled, too, all layers stay what they are.
+std::shared_ptr<const Posterior> ShapedGaussian::rescaled(ConstVectorRef centre, ConstVectorRef scale) const {
+  ShapeMap map = map_;
+  for (ShapeStage& stage : map.stages()) {
+    stage.centre = centre + scale.cwiseProduct(stage.centre);
+    stage.root = scale.asDiagonal() * stage.root;
+  }
+  return std::make_shared<const ShapedGaussian>(base_.transformed(centre, scale), std::move(map));
+}
+
 // Draw by draw: a blocked product would round differently for another count.
 Matrix ShapedGaussian::map_columns(const Matrix& z) const {
   Matrix theta(z.rows(), z.cols());

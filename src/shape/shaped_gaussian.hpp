@@ -20,6 +20,7 @@ class ShapedGaussian final : public Posterior {
   Matrix antithetic_draws(Index pairs, std::uint64_t seed) const override;
   /// By the map's inverse.
   Vector log_density(ConstMatrixRef theta) const override;
+  std::shared_ptr<const Posterior> rescaled(ConstVectorRef centre, ConstVectorRef scale) const override;
 
   const Gaussian& base() const { return base_; }
   const ShapeMap& map() const { return map_; }

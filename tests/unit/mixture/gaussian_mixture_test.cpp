@@ -82,6 +82,19 @@ TEST(GaussianMixture, AntitheticDrawsAreMirroredInTheirComponent) {
   }
 }
 
+TEST(GaussianMixture, RescaledScalesAndShifts) {
+  const GaussianMixture q = mixture_of_three(3);
+  const Vector centre = test::random_matrix(3, 1, 30);
+  const Vector scale = test::random_matrix(3, 1, 31).cwiseAbs().array() + .1;
+  const auto moved = q.rescaled(centre, scale);
+  EXPECT_LT((moved->mean() - centre - scale.cwiseProduct(q.mean())).norm(), 1e-12);
+  EXPECT_LT((moved->sd() - scale.cwiseProduct(q.sd())).norm(), 1e-12);
+  const Matrix theta = q.draws(20, 2);
+  const Matrix there = (scale.asDiagonal() * theta).colwise() + centre;
+  const Vector change = moved->log_density(there) - q.log_density(theta);
+  EXPECT_LT((change.array() + scale.array().log().sum()).abs().maxCoeff(), 1e-9);
+}
+
 TEST(GaussianMixture, IsWholeInAFile) {
   const test::TemporaryFolder folder;
   const auto q = std::make_shared<const GaussianMixture>(

@@ -69,6 +69,20 @@ TEST(ShapedGaussian, DrawsHaveItsDensityAndMoments) {
   }
 }
 
+TEST(ShapedGaussian, RescaledScalesAndShifts) {
+  const Vector centre = test::random_matrix(3, 1, 30);
+  const Vector scale = test::random_matrix(3, 1, 31).cwiseAbs().array() + .1;
+  for (const bool flow : {false, true}) {
+    const ShapedGaussian q = shaped(3, flow, 7);
+    const auto moved = q.rescaled(centre, scale);
+    const Matrix theta = q.draws(20, 2);
+    const Matrix there = (scale.asDiagonal() * theta).colwise() + centre;
+    EXPECT_LT((moved->draws(20, 2) - there).cwiseAbs().maxCoeff(), 1e-10);
+    const Vector change = moved->log_density(there) - q.log_density(theta);
+    EXPECT_LT((change.array() + scale.array().log().sum()).abs().maxCoeff(), 1e-8);
+  }
+}
+
 TEST(ShapedGaussian, IsKeptToTheBitInFiles) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "posterior";

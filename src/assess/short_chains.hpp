@@ -1,0 +1,61 @@
+#pragma once
+// Short chains of Hamiltonian Monte Carlo (Neal 2011) that begin at draws of an approximation. Where that is
+// the posterior they stay in it, and so do their means and sds; where it misses a part of the posterior they
+// move there. Importance weights say no such thing where m is large: small differences add up, and a few
+// draws have all of the weight.
+#include <cstdint>
+#include <optional>
+
+#include "core/evaluator.hpp"
+#include "core/noise.hpp"
+#include "magva/fit.hpp"
+
+namespace magva {
+
+/// Of draws, one entry for each of some quantities, and standard errors.
+struct ChainMoments {
+  Vector mean, sd, skewness;
+  Vector mean_se, log_sd_se, skewness_se;
+};
+
+/// Many chains side by side, in the metric of one Gaussian: its covariance is the inverse of their mass
+/// matrix.
+class ShortChains {
+ public:
+  /// One chain begins at each column of `start`, but for those whose log density is not finite.
+  ShortChains(Evaluator& evaluator, const Gaussian& metric, Matrix start, std::uint64_t seed);
+
+  Index count() const { return theta_.cols(); }
+  /// Gradients that one iteration of all takes.
+  std::int64_t gradients() const { return count() * steps(); }
+
+  /// Finds the length of a step, and forgets the start. False where proposals are rejected however short the
+  /// steps are.
+  bool settle();
+
+  struct Draws {
+    ChainMoments coordinates, quantities;
+  };
+  /// Moments of so many further iterations. Those of quantities are empty where there are none.
+  Draws run(int iterations, const Quantities* quantities);
+
+ private:
+  /// One trajectory of each. The mean probability of being accepted.
+  double move();
+  int steps() const;
+
+  Evaluator& evaluator_;
+  const Gaussian& metric_;
+  Noise noise_;
+  std::uint64_t iteration_ = 0;
+  double step_;  // the longest, in sds
+  Matrix theta_, gradient_;
+  Vector log_density_;
+};
+
+/// Iterations before the first that counts.
+int settling_iterations();
+/// Gradients of one iteration of a chain, about.
+std::int64_t usual_chain_gradients(Index dimension);
+
+}  // namespace magva

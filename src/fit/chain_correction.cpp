@@ -1,0 +1,289 @@
+// The last word on a result: do short chains of Hamiltonian Monte Carlo that begin at its draws leave its
+// means and sds as they are? Where they do not, each coordinate is shifted and stretched to have theirs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "assess/doubts.hpp"
+#include "assess/short_chains.hpp"
+#include "fit/runs.hpp"
+#include "fit/shape_verdict.hpp"
+#include "shape/skewed_margins.hpp"
+
+namespace magva {
+
+namespace {
+
+/// Smaller posteriors are looked at in every coordinate.
+constexpr Index kFewestChainParameters = 40;
+/// Chains, and iterations of the first round; every further one has twice as many.
+constexpr Index kMostChains = 64;
+constexpr Index kFewestChains = 32;
+constexpr int kFirstRound = 20;
+/// Gradients of the first round, at most, and of all where something is in doubt: these, or as many as the
+/// fit has taken.
+constexpr std::int64_t kFirstGradients = 10'000;
+constexpr std::int64_t kAllGradients = 60'000;
+/// Importance weights of draws that vary by less have found what there is.
+constexpr double kTellingSpread = .5;
+constexpr Index kSpreadDraws = 200;
+/// Moments are known where their standard errors, in sds and of log sds, are below this; beyond the second
+/// they may mislead.
+constexpr double kKnownMoment = .05;
+constexpr double kUnknownMoment = .1;
+/// A change counts beyond so many standard errors.
+constexpr double kCorrectedErrors = 2.5;
+/// The largest m for margins with a skewness of their own, which take dense matrices.
+constexpr Index kMostSkewedParameters = 500;
+/// Draws of the approximation for the moments of its quantities.
+constexpr Index kQuantityDraws = 8000;
+
+/// How far moments of chains are from those of the approximation, in its sds and as logarithms.
+struct Change {
+  Vector shift, log_sd;
+  Vector shift_se, log_sd_se;
+
+  Change(const ChainMoments& chains, const Vector& mean, const Vector& sd)
+      : shift((chains.mean - mean).cwiseQuotient(sd)),
+        log_sd(chains.sd.cwiseQuotient(sd).array().log()),
+        shift_se(chains.mean_se.cwiseQuotient(sd)),
+        log_sd_se(chains.log_sd_se) {}
+
+  /// In units of the larger sd: where the chains' is larger, so is what a mean may be off by.
+  double size(Index i, double standard_errors = 0) const {
+    const double larger = std::max(1., std::exp(log_sd(i)));
+    return std::max((std::abs(shift(i)) - standard_errors * shift_se(i)) / larger,
+                    std::abs(log_sd(i)) - standard_errors * log_sd_se(i));
+  }
+  double error(Index i) const { return std::max(shift_se(i) / std::exp(log_sd(i)), log_sd_se(i)); }
+};
+
+/// Changes that may be chance stay out.
+Vector beyond_noise(const Vector& change, const Vector& se) {
+  return (change.array().abs() > kCorrectedErrors * se.array()).select(change, 0);
+}
+
+/// Among many quantities the largest error is the largest of as many normals.
+double errors_among_many(Index quantities) {
+  return std::max(2., std::sqrt(2 * std::log(2 * static_cast<double>(quantities))));
+}
+
+class ChainCorrection {
+ public:
+  ChainCorrection(Evaluator& evaluator, const FitOptions& options, FitResult& result)
+      : evaluator_(evaluator),
+        options_(options),
+        result_(result),
+        quantities_(options.quantities ? &*options.quantities : nullptr) {}
+
+  void run() {
+    const Gaussian& metric = result_.posterior.corrected();
+    const Index count = affordable_chains(metric.dimension());
+    if (count < kFewestChains || (result_.warnings.empty() && weights_tell())) return;
+    ShortChains chains(evaluator_, metric, result_.posterior.best().draws(count, options_.seed + 10),
+                       options_.seed + 10);
+    if (chains.count() < kFewestChains || !chains.settle()) return;
+    ShortChains::Draws draws = chains.run(kFirstRound, quantities_);
+    const std::int64_t most = std::max(kAllGradients, result_.gradient_evaluations);
+    int iterations = kFirstRound;
+    std::optional<ShortChains::Draws> before;
+    while (is_open(draws) && evaluator_.evaluations() + 2 * iterations * chains.gradients() <= most) {
+      iterations *= 2;
+      before = std::exchange(draws, chains.run(iterations, quantities_));
+    }
+    if (result_.warnings.empty() && in_doubt(draws).empty() && !known(draws)) return;
+    correct(draws);
+    judge(before, draws);
+    result_.chain_draws = iterations * chains.count();
+  }
+
+ private:
+  Index affordable_chains(Index dimension) const {
+    const std::int64_t each = (settling_iterations() + kFirstRound) * usual_chain_gradients(dimension);
+    const std::int64_t most = std::max(kFirstGradients, result_.gradient_evaluations);
+    return std::min(kMostChains, static_cast<Index>(most / each));
+  }
+
+  bool weights_tell() {
+    const Posterior& best = result_.posterior.best();
+    const Matrix theta = best.draws(kSpreadDraws, options_.seed + 11);
+    const Vector weights = evaluator_.evaluate_values(theta) - best.log_density(theta);
+    const double mean = weights.mean();
+    return (weights.array() - mean).square().mean() < kTellingSpread * kTellingSpread;
+  }
+
+  /// Of what is reported.
+  Change change(const ShortChains::Draws& draws) const {
+    const Posterior& best = result_.posterior.best();
+    if (quantities_ == nullptr) return {draws.coordinates, best.mean(), best.sd()};
+    const Matrix values = quantities_->at(best.draws(kQuantityDraws, options_.seed + 12));
+    const Vector mean = values.rowwise().mean();
+    const Vector sd =
+        (values.colwise() - mean).rowwise().norm() / std::sqrt(static_cast<double>(kQuantityDraws));
+    return {draws.quantities, mean, sd};
+  }
+
+  std::string name_of(Index quantity) const {
+    return quantities_ != nullptr ? quantities_->names[static_cast<std::size_t>(quantity)]
+                                  : evaluator_.model().parameter_name(quantity);
+  }
+
+  std::vector<Doubt> in_doubt(const ShortChains::Draws& draws) const { return in_doubt(change(draws)); }
+
+  /// The worst first.
+  std::vector<Doubt> in_doubt(const Change& found) const {
+    const double errors = errors_among_many(found.shift.size());
+    std::vector<Index> which;
+    for (Index i = 0; i < found.shift.size(); ++i)
+      if (found.size(i) > kDoubt && found.size(i, errors) > kDoubt / 2) which.push_back(i);
+    std::sort(which.begin(), which.end(), [&](Index a, Index b) { return found.size(a) > found.size(b); });
+    std::vector<Doubt> out;
+    for (const Index i : which) out.push_back({name_of(i), found.shift(i), std::exp(found.log_sd(i))});
+    return out;
+  }
+
+  bool known(const ShortChains::Draws& draws) const {
+    const Change found = change(draws);
+    for (Index i = 0; i < found.shift.size(); ++i)
+      if (!(found.error(i) <= kKnownMoment)) return false;
+    return true;
+  }
+
+  /// Whether further rounds may say something else: where nothing is in doubt yet that of a change that would
+  /// mislead, if it is one; else all moments must be known.
+  bool is_open(const ShortChains::Draws& draws) const {
+    const Change found = change(draws);
+    if (!result_.warnings.empty() || !in_doubt(found).empty()) return !known(draws);
+    for (Index i = 0; i < found.shift.size(); ++i)
+      if (found.size(i) > kDoubt) return !known(draws);
+    return false;
+  }
+
+  void correct(const ShortChains::Draws& draws) {
+    Gaussian& posterior = result_.posterior;
+    const Vector mean = posterior.best().mean(), sd = posterior.best().sd();
+    const ChainMoments& chains = draws.coordinates;
+    const Change found(chains, mean, sd);
+    const Vector scale = beyond_noise(found.log_sd, found.log_sd_se).array().exp();
+    const Vector moved = mean + sd.cwiseProduct(beyond_noise(found.shift, found.shift_se));
+    const Vector skewness = beyond_noise(chains.skewness, chains.skewness_se);
+    const bool gaussian = !posterior.has_shape();
+    if (can_be_skewed() && !skewness.isZero(0))
+      posterior = posterior.with_shape(
+          with_margins(posterior.corrected(), {moved, scale.cwiseProduct(sd), skewness}));
+    else if (gaussian)
+      posterior = posterior.without_correction().with_correction(
+          posterior.corrected().without_correction().transformed(moved - scale.cwiseProduct(mean), scale));
+    else
+      posterior = posterior.with_shape(posterior.best().rescaled(moved - scale.cwiseProduct(mean), scale));
+  }
+
+  /// Mixtures have margins of their own.
+  bool can_be_skewed() const {
+    const Gaussian& posterior = result_.posterior;
+    return posterior.dimension() <= kMostSkewedParameters && !posterior.corrected().is_sparse() &&
+           (!posterior.has_shape() || posterior.best().shape() == std::string_view("skewed"));
+  }
+
+  /// Where the chains have come to rest, and know where, doubts about the shape are answered. Weights that
+  /// say that nothing of it is near the posterior are not: chains do not leave a place that holds them.
+  void judge(const std::optional<ShortChains::Draws>& before, const ShortChains::Draws& draws) {
+    const bool was_trusted = result_.trusted;
+    const std::vector<Warning> old = std::exchange(result_.warnings, {});
+    result_.trusted = true;
+    doubt_shape(draws);
+    doubt_errors(draws);
+    if (before) doubt_moving(*before, draws);
+    const bool settled = result_.warnings.empty() && known(draws);
+    result_.trusted = result_.trusted && (was_trusted || (settled && only_about_shape(old)));
+    if (was_trusted && settled) return;
+    result_.warnings.insert(result_.warnings.begin(), old.begin(), old.end());
+  }
+
+  void doubt_shape(const ShortChains::Draws& draws) {
+    result_.doubts = in_doubt(draws);
+    if (result_.doubts.empty()) return;
+    warn(fmt::format(
+        "short chains of Hamiltonian Monte Carlo find that the approximation misses a part of the "
+        "posterior, in {}; {}",
+        describe(result_.doubts), kSampleByMcmc));
+    result_.trusted = size_of(result_.doubts.front()) <= kUselessDoubt;
+  }
+
+  void doubt_errors(const ShortChains::Draws& draws) {
+    const Change found = change(draws);
+    Index worst = 0;
+    for (Index i = 0; i < found.shift.size(); ++i)
+      if (found.error(i) > found.error(worst)) worst = i;
+    if (!(found.error(worst) > kUnknownMoment)) return;
+    warn(
+        fmt::format("short chains of Hamiltonian Monte Carlo know the mean of {} to {:.2g} sds and its sd to "
+                    "{:.0f} % only; {}",
+                    name_of(worst), found.shift_se(worst) / std::exp(found.log_sd(worst)),
+                    100 * found.log_sd_se(worst), kSampleByMcmc));
+  }
+
+  /// Moments that are not those of the round before are not the last.
+  void doubt_moving(const ShortChains::Draws& before, const ShortChains::Draws& now) {
+    const ChainMoments& first = quantities_ != nullptr ? before.quantities : before.coordinates;
+    const ChainMoments& second = quantities_ != nullptr ? now.quantities : now.coordinates;
+    Change moved(second, first.mean, first.sd);
+    moved.shift_se =
+        (moved.shift_se.cwiseAbs2() + first.mean_se.cwiseQuotient(first.sd).cwiseAbs2()).cwiseSqrt();
+    moved.log_sd_se = (moved.log_sd_se.cwiseAbs2() + first.log_sd_se.cwiseAbs2()).cwiseSqrt();
+    const std::vector<Doubt> found = in_doubt(moved);
+    if (found.empty()) return;
+    warn(fmt::format("short chains of Hamiltonian Monte Carlo still move {}: where they end is not known; {}",
+                     found.front().parameter, kSampleByMcmc));
+    result_.trusted = result_.trusted && size_of(found.front()) <= kUselessDoubt;
+  }
+
+  void warn(std::string message) {
+    result_.warnings.push_back({WarningKind::kReweighted, std::move(message)});
+  }
+
+  static double size_of(const Doubt& doubt) {
+    return std::max(std::abs(doubt.shift), std::abs(std::log(doubt.sd_ratio)));
+  }
+
+  Evaluator& evaluator_;
+  const FitOptions& options_;
+  FitResult& result_;
+  const Quantities* quantities_;
+};
+
+/// Chains know nothing of other modes, nor of tails that have no moments.
+bool can_be_settled(const Warning& warning) {
+  return about_shape(warning.kind) || warning.kind == WarningKind::kNotConverged;
+}
+
+bool can_be_corrected(const Model& model, const FitOptions& options, const FitResult& result) {
+  const Index m = model.dimension();
+  return m >= kFewestChainParameters && options.shape == ShapeChoice::kAutomatic &&
+         options.rank.value_or(m) >= m && options.max_evaluations == 0 && !options.max_iterations &&
+         (result.stopped == StopReason::kConverged || result.stopped == StopReason::kIterationLimit) &&
+         result.expectations == Expectations::kDraws &&
+         std::all_of(result.warnings.begin(), result.warnings.end(), can_be_settled);
+}
+
+}  // namespace
+
+void correct_by_chains(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
+                       FitResult& result) {
+  if (!can_be_corrected(model, options, result)) return;
+  Control control({.seconds = options.time_limit - result.seconds}, observers, Phase::kAssessment);
+  control.go_on_from({{Phase::kAssessment, 0, result.gradient_evaluations, result.seconds, result.elbo},
+                      static_cast<double>(result.gradient_evaluations)});
+  Evaluator evaluator(model, choose_threads(options.threads, model), &control);
+  try {
+    ChainCorrection(evaluator, options, result).run();
+  } catch (const Stopped&) {  // there was no time for it
+  }
+  result.seconds = control.seconds();
+}
+
+}  // namespace magva

@@ -1,0 +1,124 @@
+// What short chains make of results that are right, and of some that are not.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fit/runs.hpp"
+#include "magva/model.hpp"
+
+namespace magva {
+namespace {
+
+constexpr Index kCorrectedCoordinates = 60;
+
+/// Independent standard normals, but for the first, which is log chi-square with four degrees of freedom.
+auto normals_and_a_log_gamma() {
+  return make_model(kCorrectedCoordinates, [](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -theta;
+    gradient(0) = 2 - .5 * std::exp(theta(0));
+    return -.5 * theta.tail(theta.size() - 1).squaredNorm() + 2 * theta(0) - .5 * std::exp(theta(0));
+  });
+}
+
+/// psi(2) + log 2, and the square root of psi'(2).
+constexpr double kLogGammaMean = 1.1159315;
+constexpr double kLogGammaSd = .8030757;
+
+Vector true_mean() {
+  Vector out = Vector::Zero(kCorrectedCoordinates);
+  out(0) = kLogGammaMean;
+  return out;
+}
+
+Vector true_sd() {
+  Vector out = Vector::Ones(kCorrectedCoordinates);
+  out(0) = kLogGammaSd;
+  return out;
+}
+
+FitResult result_of(const Vector& mean, const Vector& sd) {
+  Assessment assessment;
+  assessment.ending = {StopReason::kConverged, "", true, true};
+  return assessed(Gaussian::low_rank(mean, Matrix(mean.size(), 0), sd), std::move(assessment));
+}
+
+TEST(ChainCorrection, LeavesWhatIsRightAndAnswersADoubt) {
+  const auto model = normals_and_a_log_gamma();
+  FitResult result = result_of(true_mean(), true_sd());
+  result.warnings.push_back({WarningKind::kKhat, "k-hat is .8"});
+  correct_by_chains(model, {}, {}, result);
+  EXPECT_TRUE(result.trusted);
+  EXPECT_TRUE(result.warnings.empty());
+  EXPECT_GT(result.chain_draws, 0);
+  // Standard errors are below .05, and the largest of 60 is three of them.
+  EXPECT_LT((result.posterior.best().mean() - true_mean()).cwiseAbs().maxCoeff(), .15);
+  EXPECT_LT((result.posterior.best().sd().cwiseQuotient(true_sd()).array() - 1).abs().maxCoeff(), .15);
+}
+
+TEST(ChainCorrection, KeepsTheWarningOfAFitThatWasNotTrusted) {
+  const auto model = normals_and_a_log_gamma();
+  for (const WarningKind kind : {WarningKind::kKhat, WarningKind::kNotConverged}) {
+    FitResult result = result_of(true_mean(), true_sd());
+    result.warnings.push_back({kind, "poor"});
+    result.trusted = false;
+    correct_by_chains(model, {}, {}, result);
+    EXPECT_EQ(result.warnings.size(), 1U);
+    EXPECT_EQ(result.trusted, kind == WarningKind::kKhat);
+  }
+}
+
+TEST(ChainCorrection, MendsMeansAndSds) {
+  const auto model = normals_and_a_log_gamma();
+  Vector mean = true_mean(), sd = true_sd();
+  mean(3) += .8;
+  sd(5) /= 1.6;
+  FitResult result = result_of(mean, sd);
+  correct_by_chains(model, {}, {}, result);
+  EXPECT_TRUE(result.trusted);
+  EXPECT_TRUE(result.warnings.empty());
+  EXPECT_GT(result.chain_draws, 0);
+  const Posterior& best = result.posterior.best();
+  EXPECT_LT((best.mean() - true_mean()).cwiseQuotient(true_sd()).cwiseAbs().maxCoeff(), .15);
+  EXPECT_LT((best.sd().cwiseQuotient(true_sd()).array() - 1).abs().maxCoeff(), .15);
+  // The fitted Gaussian itself stays.
+  EXPECT_EQ(result.posterior.mean(), mean);
+}
+
+TEST(ChainCorrection, NamesQuantitiesThatNoShiftMends) {
+  const auto model = normals_and_a_log_gamma();
+  Vector sd = true_sd();
+  sd(5) /= 1.6;
+  FitResult result = result_of(true_mean(), sd);
+  FitOptions options;
+  // The reciprocal of a gamma variate with shape 2 has a mean and no variance; that of a log-normal one has
+  // both.
+  options.quantities = Quantities{{"inverse", "five"}, [](ConstMatrixRef theta) {
+                                    Matrix out(2, theta.cols());
+                                    out.row(0) = (-theta.row(0)).array().exp().min(10.);
+                                    out.row(1) = theta.row(5);
+                                    return out;
+                                  }};
+  correct_by_chains(model, options, {}, result);
+  ASSERT_EQ(result.warnings.size(), 1U);
+  EXPECT_NE(result.warnings.front().message.find("inverse"), std::string::npos);
+  ASSERT_EQ(result.doubts.size(), 1U);
+  EXPECT_EQ(result.doubts.front().parameter, "inverse");
+}
+
+TEST(ChainCorrection, IsNotForFitsThatHaveNotConvergedNorForOtherDoubts) {
+  const auto model = normals_and_a_log_gamma();
+  Vector mean = true_mean();
+  mean(3) += .8;
+  FitResult unfinished = result_of(mean, true_sd());
+  unfinished.stopped = StopReason::kTimeLimit;
+  FitResult several = result_of(mean, true_sd());
+  several.warnings.push_back({WarningKind::kSeveralModes, "starts disagree"});
+  for (FitResult* result : {&unfinished, &several}) {
+    correct_by_chains(model, {}, {}, *result);
+    EXPECT_EQ(result->chain_draws, 0);
+    EXPECT_EQ(result->posterior.best().mean(), mean);
+  }
+}
+
+}  // namespace
+}  // namespace magva
