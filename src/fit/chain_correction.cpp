@@ -87,6 +87,7 @@ class ChainCorrection {
     ShortChains chains(evaluator_, metric, result_.posterior.best().draws(count, options_.seed + 10),
                        options_.seed + 10);
     if (chains.count() < kFewestChains || !chains.settle()) return;
+    look_at_result();
     ShortChains::Draws draws = chains.run(kFirstRound, quantities_);
     const std::int64_t most = std::max(kAllGradients, result_.gradient_evaluations);
     int iterations = kFirstRound;
@@ -97,6 +98,7 @@ class ChainCorrection {
     }
     if (result_.warnings.empty() && in_doubt(draws).empty() && !known(draws)) return;
     correct(draws);
+    look_at_result();
     judge(before, draws);
     result_.chain_draws = iterations * chains.count();
   }
@@ -118,13 +120,20 @@ class ChainCorrection {
 
   /// Of what is reported.
   Change change(const ShortChains::Draws& draws) const {
+    return {quantities_ != nullptr ? draws.quantities : draws.coordinates, reported_.mean, reported_.sd};
+  }
+
+  /// Means and sds of what is reported, by the result as it is now.
+  void look_at_result() {
     const Posterior& best = result_.posterior.best();
-    if (quantities_ == nullptr) return {draws.coordinates, best.mean(), best.sd()};
+    if (quantities_ == nullptr) {
+      reported_ = {best.mean(), best.sd()};
+      return;
+    }
     const Matrix values = quantities_->at(best.draws(kQuantityDraws, options_.seed + 12));
-    const Vector mean = values.rowwise().mean();
-    const Vector sd =
-        (values.colwise() - mean).rowwise().norm() / std::sqrt(static_cast<double>(kQuantityDraws));
-    return {draws.quantities, mean, sd};
+    reported_.mean = values.rowwise().mean();
+    reported_.sd =
+        (values.colwise() - reported_.mean).rowwise().norm() / std::sqrt(static_cast<double>(values.cols()));
   }
 
   std::string name_of(Index quantity) const {
@@ -254,6 +263,9 @@ class ChainCorrection {
   const FitOptions& options_;
   FitResult& result_;
   const Quantities* quantities_;
+  struct {
+    Vector mean, sd;
+  } reported_;
 };
 
 /// Chains know nothing of other modes, nor of tails that have no moments.

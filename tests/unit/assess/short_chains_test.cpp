@@ -20,7 +20,7 @@ Gaussian standard_normal() {
 }
 
 /// Independent normals.
-auto normals(double mean, double sd) {
+auto independent_normals(double mean, double sd) {
   return make_model(kChainCoordinates, [mean, sd](ConstVectorRef theta, VectorRef gradient) {
     const Eigen::ArrayXd z = (theta.array() - mean) / sd;
     gradient = -z / sd;
@@ -33,7 +33,7 @@ ShortChains chains_of(Evaluator& evaluator, const Gaussian& q) {
 }
 
 TEST(ShortChains, OfTheApproximationItselfStayThere) {
-  const auto model = normals(0, 1);
+  const auto model = independent_normals(0, 1);
   const Gaussian q = standard_normal();
   Evaluator evaluator(model, 1);
   ShortChains chains = chains_of(evaluator, q);
@@ -50,7 +50,7 @@ TEST(ShortChains, OfTheApproximationItselfStayThere) {
 }
 
 TEST(ShortChains, MoveToWhereThePosteriorIs) {
-  const auto model = normals(.5, 1.5);
+  const auto model = independent_normals(.5, 1.5);
   const Gaussian q = standard_normal();
   Evaluator evaluator(model, 1);
   ShortChains chains = chains_of(evaluator, q);
@@ -63,7 +63,7 @@ TEST(ShortChains, MoveToWhereThePosteriorIs) {
 }
 
 TEST(ShortChains, KnowQuantities) {
-  const auto model = normals(0, 1);
+  const auto model = independent_normals(0, 1);
   const Gaussian q = standard_normal();
   Evaluator evaluator(model, 1);
   ShortChains chains = chains_of(evaluator, q);
@@ -78,7 +78,7 @@ TEST(ShortChains, KnowQuantities) {
 }
 
 TEST(ShortChains, AreTheSameForAnyNumberOfThreads) {
-  const auto model = normals(.5, 1.5);
+  const auto model = independent_normals(.5, 1.5);
   const Gaussian q = standard_normal();
   std::vector<Vector> means;
   for (const int threads : {1, 3}) {
@@ -109,7 +109,7 @@ TEST(ShortChains, DoNotBeginWhereThereIsNoDensity) {
 }
 
 TEST(ShortChains, SayWhereTheyCannotMove) {
-  const auto model = normals(0, 1e-4);
+  const auto model = independent_normals(0, 1e-4);
   const Gaussian q = standard_normal();
   Evaluator evaluator(model, 1);
   // From the mode: elsewhere the energy is so large that anything is accepted.
