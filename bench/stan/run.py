@@ -4,6 +4,7 @@
     git clone https://github.com/stan-dev/posteriordb
     BRIDGESTAN=... bench/stan/run.py build/magva posteriordb --set hierarchical
     BRIDGESTAN=... bench/stan/run.py build/magva posteriordb eight_schools-eight_schools_noncentered --seeds 1
+    pip install nutpie bridgestan && BRIDGESTAN=... bench/stan/run.py build/magva posteriordb --set hierarchical --nuts FOLDER
 
 One line a fit: ELBO, family, k-hat, verdict, seconds by the clock and of processors, gradients, and where there are reference
 draws the worst error of a mean, in posterior sds, and of an sd, as a logarithm; at the end their medians, and how many verdicts
@@ -11,7 +12,8 @@ were wrong. On a busy machine only the processors' seconds say something. `--set
 is all posteriors with reference draws. A fit is *misleading* where it is called
 trusted without a warning and a mean is off by more than .25 sds or an sd by more than 25 %; it is *doubted needlessly*
 where it is not trusted although all means are within .1 sds and all sds within 10 %. Programs are compiled before
-they are timed.
+they are timed. With `--nuts`, posteriors without reference draws have those of nutpie's NUTS, four chains of 4,000 after 1,000
+to warm up; what it finds, and the processor seconds that it takes, are kept in the folder.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import resource
 import subprocess
 import sys
@@ -116,6 +119,45 @@ def read_reference(path: Path) -> dict[str, tuple[float, float]]:
     return moments
 
 
+def moments_by_nuts(posterior: Posterior, folder: Path) -> dict[str, tuple[float, float]]:
+    """Of all parameters of a program, as nutpie's NUTS finds them, or has found them before."""
+    kept = folder / f"{posterior.name}.json"
+    if not kept.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(run_nuts(posterior)))
+    found = json.loads(kept.read_text())
+    print(f"{posterior.name}: NUTS took {found['seconds']:.1f} processor seconds, R-hat up to {found['rhat']:.3f}, "
+          f"{found['effective']:.0f} effective draws at least, {found['divergent']} divergent", flush=True)  # fmt: skip
+    return {name: tuple(moments) for name, moments in found["moments"].items()}
+
+
+def run_nuts(posterior: Posterior) -> dict[str, Any]:
+    import arviz
+    import bridgestan
+    import nutpie
+
+    bridgestan.set_bridgestan_path(os.environ["BRIDGESTAN"])
+    model = nutpie.compile_stan_model(filename=str(posterior.program)).with_data(**json.loads(posterior.data.read_text()))
+    begin = time.process_time()
+    trace = nutpie.sample(model, draws=4000, tune=1000, chains=4, cores=2, seed=1, progress_bar=False)
+    seconds = time.process_time() - begin
+    moments = {}
+    for name, values in trace.posterior.items():
+        draws = values.to_numpy().reshape(-1, *values.shape[2:])
+        for index in np.ndindex(*draws.shape[1:]):
+            label = f"{name}[{','.join(str(i + 1) for i in index)}]" if index else name
+            column = draws[(slice(None), *index)]
+            moments[label] = (float(column.mean()), float(column.std(ddof=1)))
+    moving = trace.posterior[[name for name, values in trace.posterior.items() if float(values.std()) > 0]]
+    return {
+        "moments": moments,
+        "seconds": seconds,
+        "rhat": max(float(v.max()) for v in arviz.rhat(moving).values()),
+        "effective": min(float(v.min()) for v in arviz.ess(moving).values()),
+        "divergent": int(trace.sample_stats["diverging"].sum()),
+    }
+
+
 @dataclass
 class Outcome:
     record: dict[str, Any]
@@ -164,8 +206,20 @@ def processor_seconds() -> float:
 
 def fit(program: str, posterior: Posterior, seed: int, extra: list[str], folder: Path) -> Outcome | None:
     out = folder / "fit"
-    command = [program, "fit", str(posterior.program), "--data", str(posterior.data), "--seed", str(seed), "--out", str(out), "--force",
-               "--quiet", *extra]
+    command = [
+        program,
+        "fit",
+        str(posterior.program),
+        "--data",
+        str(posterior.data),
+        "--seed",
+        str(seed),
+        "--out",
+        str(out),
+        "--force",
+        "--quiet",
+        *extra,
+    ]
     begin, begin_processor = time.perf_counter(), processor_seconds()
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     seconds, processor = time.perf_counter() - begin, processor_seconds() - begin_processor
@@ -182,8 +236,12 @@ def number(value: float | None) -> float:
 
 def show(posterior: Posterior, seed: int, outcome: Outcome, warnings: bool) -> None:
     r = outcome.record
-    print(f"{posterior.name:62} {seed:4} {number(r['elbo']):12.2f} {r['family']:>10} {r['rank']:5} {number(r['khat']):6.2f} "
-          f"{outcome.seconds:7.2f} {outcome.processor_seconds:9.3f} {r['gradient_evaluations']:9} {outcome.mean_error:6.3f} {outcome.sd_error:6.3f}  {r['stopped']}, {outcome.verdict()}", flush=True)
+    print(
+        f"{posterior.name:62} {seed:4} {number(r['elbo']):12.2f} {r['family']:>10} {r['rank']:5} {number(r['khat']):6.2f} "
+        f"{outcome.seconds:7.2f} {outcome.processor_seconds:9.3f} {r['gradient_evaluations']:9} "
+        f"{outcome.mean_error:6.3f} {outcome.sd_error:6.3f}  {r['stopped']}, {outcome.verdict()}",
+        flush=True,
+    )
     if warnings:
         for warning in r["warnings"]:
             print(f"    {warning}", flush=True)
@@ -198,6 +256,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--warnings", action="store_true", help="print each fit's warnings")
     parser.add_argument("--fit-options", default="", help="given to every fit, such as '--rank 0'")
+    parser.add_argument("--nuts", type=Path, metavar="FOLDER", help="compare with NUTS where there are no reference draws")
     options = parser.parse_args()
     database = options.posteriordb / "posterior_database"
     names = options.names + (names_of(options.set, database) if options.set else [])
@@ -208,6 +267,8 @@ def main() -> None:
         folder = Path(temporary)
         for name in names:
             posterior = Posterior.read(name, database, folder)
+            if options.nuts and not posterior.reference:
+                posterior.reference = moments_by_nuts(posterior, options.nuts)
             fit(options.program, posterior, 1, ["--time-limit", "1"], folder)  # compiles
             for seed in options.seeds:
                 outcome = fit(options.program, posterior, seed, extra, folder)
@@ -217,10 +278,12 @@ def main() -> None:
                 show(posterior, seed, outcome, options.warnings)
     known = [o for o in outcomes if not math.isnan(o.mean_error)]
     if known:
-        print(f"medians of {len(known)} fits: mean {np.median([o.mean_error for o in known]):.3f}, "
-              f"log sd {np.median([o.sd_error for o in known]):.3f}, seconds {np.median([o.seconds for o in known]):.2f}, "
-              f"processor seconds {np.median([o.processor_seconds for o in known]):.3f}; "
-              f"{sum(o.misleading for o in known)} misleading, {sum(o.needless for o in known)} doubted needlessly")
+        print(
+            f"medians of {len(known)} fits: mean {np.median([o.mean_error for o in known]):.3f}, "
+            f"log sd {np.median([o.sd_error for o in known]):.3f}, seconds {np.median([o.seconds for o in known]):.2f}, "
+            f"processor seconds {np.median([o.processor_seconds for o in known]):.3f}; "
+            f"{sum(o.misleading for o in known)} misleading, {sum(o.needless for o in known)} doubted needlessly"
+        )
 
 
 if __name__ == "__main__":
