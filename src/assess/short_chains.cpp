@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace magva {
 
@@ -17,6 +18,8 @@ constexpr int kMostRefined = 4;
 /// What is accepted with the last step, and chains that are accepted less often do not move.
 constexpr double kAccepted = .8;
 constexpr double kLeastAccepted = .4;
+/// Numbers in the draws that are kept, at most.
+constexpr Index kKeptNumbers = 1 << 23;
 
 /// Small enough for m normals (Neal 2011, section 4.4).
 double first_step(Index dimension) { return std::pow(static_cast<double>(dimension), -.25); }
@@ -33,18 +36,17 @@ class ChainSums {
   void add(const Matrix& values) {
     if (count_ == 0) {
       centre_ = values.rowwise().mean();
-      first_ = second_ = third_ = Matrix::Zero(values.rows(), values.cols());
+      first_ = second_ = Matrix::Zero(values.rows(), values.cols());
     }
     const Matrix deviation = values.colwise() - centre_;
     first_ += deviation;
     second_ += deviation.cwiseAbs2();
-    third_.array() += deviation.array().cube();
     ++count_;
   }
 
   /// Chains are independent of each other, so that the scatter of what each adds to an estimate, its
-  /// influence function, is the error. With d the deviation from the mean, in sds, that is d for the mean,
-  /// (d^2 - 1) / 2 for log sd and d^3 - 3 d - 3/2 g (d^2 - 1) for the skewness g.
+  /// influence function, is the error. With d the deviation from the mean, in sds, that is d for the mean and
+  /// (d^2 - 1) / 2 for log sd.
   ChainMoments moments() const {
     const auto mean_of_all = [](const Matrix& of_chains) {
       return Eigen::ArrayXd(of_chains.rowwise().mean());
@@ -52,30 +54,43 @@ class ChainSums {
     const Eigen::ArrayXd shift = mean_of_all(first_) / count_;
     const Eigen::ArrayXd sd = (mean_of_all(second_) / count_ - shift.square()).sqrt();
     const Index chains = first_.cols();
-    Matrix d(first_.rows(), chains), d2 = d, d3 = d;
+    Matrix d(first_.rows(), chains), d2 = d;
     for (Index c = 0; c < chains; ++c) {
       const Eigen::ArrayXd one = first_.col(c).array() / count_;
       const Eigen::ArrayXd two = second_.col(c).array() / count_;
       d.col(c) = (one - shift) / sd;
       d2.col(c) = (two - 2 * shift * one + shift.square()) / sd.square() - 1;
-      d3.col(c) =
-          (third_.col(c).array() / count_ - 3 * shift * two + 3 * shift.square() * one - shift.cube()) /
-          sd.cube();
     }
-    const Eigen::ArrayXd skewness = mean_of_all(d3);
-    const Matrix influence = d3 - 3 * d - 1.5 * skewness.matrix().asDiagonal() * d2;
     const double share = 1 / std::sqrt(static_cast<double>(chains * (chains - 1)));
     const auto error = [&](const Matrix& of_chains) {
       return Vector(share * (of_chains.colwise() - of_chains.rowwise().mean()).rowwise().norm());
     };
-    return {centre_ + shift.matrix(), sd, skewness, error(d).cwiseProduct(sd.matrix()), .5 * error(d2),
-            error(influence)};
+    return {centre_ + shift.matrix(), sd, error(d).cwiseProduct(sd.matrix()), .5 * error(d2)};
   }
 
  private:
   Vector centre_;
-  Matrix first_, second_, third_;
+  Matrix first_, second_;
   double count_ = 0;
+};
+
+/// Draws of every so many iterations.
+class KeptDraws {
+ public:
+  KeptDraws(Index dimension, Index chains, int iterations)
+      : every_(1 + dimension * chains * (iterations - 1) / kKeptNumbers),
+        of_chain_((iterations + every_ - 1) / every_),
+        draws_(dimension, of_chain_ * chains) {}
+
+  void add(Index iteration, const Matrix& values) {
+    if (iteration % every_ != 0) return;
+    for (Index c = 0; c < values.cols(); ++c) draws_.col(c * of_chain_ + iteration / every_) = values.col(c);
+  }
+  Matrix take() { return std::move(draws_); }
+
+ private:
+  Index every_, of_chain_;
+  Matrix draws_;
 };
 
 }  // namespace
@@ -110,12 +125,15 @@ bool ShortChains::settle() {
 
 ShortChains::Draws ShortChains::run(int iterations, const Quantities* quantities) {
   ChainSums of_coordinates, of_quantities;
+  KeptDraws kept(theta_.rows(), count(), iterations);
   for (int k = 0; k < iterations; ++k) {
     move();
     of_coordinates.add(theta_);
+    kept.add(k, theta_);
     if (quantities != nullptr) of_quantities.add(quantities->at(theta_));
   }
-  return {of_coordinates.moments(), quantities != nullptr ? of_quantities.moments() : ChainMoments{}};
+  return {of_coordinates.moments(), quantities != nullptr ? of_quantities.moments() : ChainMoments{},
+          kept.take()};
 }
 
 // Leapfrog steps for the velocity Sigma p; the momentum p is kept for the energy. Steps differ from chain to

@@ -14,8 +14,8 @@ namespace magva {
 
 /// Of draws, one entry for each of some quantities, and standard errors.
 struct ChainMoments {
-  Vector mean, sd, skewness;
-  Vector mean_se, log_sd_se, skewness_se;
+  Vector mean, sd;
+  Vector mean_se, log_sd_se;
 };
 
 /// Many chains side by side, in the metric of one Gaussian: its covariance is the inverse of their mass
@@ -35,8 +35,9 @@ class ShortChains {
 
   struct Draws {
     ChainMoments coordinates, quantities;
+    Matrix kept;  ///< draws, one a column, chain by chain: of all iterations, or of every so many if m is large
   };
-  /// Moments of so many further iterations. Those of quantities are empty where there are none.
+  /// So many further iterations. Moments of quantities are empty where there are none.
   Draws run(int iterations, const Quantities* quantities);
 
  private:

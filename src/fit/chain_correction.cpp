@@ -35,8 +35,6 @@ constexpr Index kSpreadDraws = 200;
 /// they may mislead.
 constexpr double kKnownMoment = .05;
 constexpr double kUnknownMoment = .1;
-/// A change counts beyond so many standard errors.
-constexpr double kCorrectedErrors = 2.5;
 /// The largest m for margins with a skewness of their own, which take dense matrices.
 constexpr Index kMostSkewedParameters = 500;
 /// Draws of the approximation for the moments of its quantities.
@@ -62,9 +60,11 @@ struct Change {
   double error(Index i) const { return std::max(shift_se(i) / std::exp(log_sd(i)), log_sd_se(i)); }
 };
 
-/// Changes that may be chance stay out.
+/// Each with a share that says how far it is beyond chance (Breiman's garrote): next to none of what is one
+/// standard error, nearly all of what is three.
 Vector beyond_noise(const Vector& change, const Vector& se) {
-  return (change.array().abs() > kCorrectedErrors * se.array()).select(change, 0);
+  const Eigen::ArrayXd squared_errors = change.array().square() / se.array().square();
+  return change.array() * (1 - squared_errors.max(1).inverse());
 }
 
 /// Among many quantities the largest error is the largest of as many normals.
@@ -177,14 +177,18 @@ class ChainCorrection {
     const Vector mean = posterior.best().mean(), sd = posterior.best().sd();
     const ChainMoments& chains = draws.coordinates;
     const Change found(chains, mean, sd);
-    const Vector scale = beyond_noise(found.log_sd, found.log_sd_se).array().exp();
-    const Vector moved = mean + sd.cwiseProduct(beyond_noise(found.shift, found.shift_se));
-    const Vector skewness = beyond_noise(chains.skewness, chains.skewness_se);
-    const bool gaussian = !posterior.has_shape();
-    if (can_be_skewed() && !skewness.isZero(0))
-      posterior = posterior.with_shape(
-          with_margins(posterior.corrected(), {moved, scale.cwiseProduct(sd), skewness}));
-    else if (gaussian)
+    const Matrix bends = can_be_skewed() ? bends_of(draws.kept) : Matrix();
+    Vector scale = beyond_noise(found.log_sd, found.log_sd_se).array().exp();
+    Vector moved = mean + sd.cwiseProduct(beyond_noise(found.shift, found.shift_se));
+    for (Index i = 0; i < bends.rows(); ++i)
+      if (!bends.row(i).isZero(0)) {  // the mean and the sd that belong to that margin
+        scale(i) = std::exp(found.log_sd(i));
+        moved(i) = chains.mean(i);
+      }
+    if (!bends.isZero(0))
+      posterior =
+          posterior.with_shape(with_margins(posterior.corrected(), {moved, scale.cwiseProduct(sd), bends}));
+    else if (!posterior.has_shape())
       posterior = posterior.without_correction().with_correction(
           posterior.corrected().without_correction().transformed(moved - scale.cwiseProduct(mean), scale));
     else

@@ -2,66 +2,137 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <numeric>
+#include <vector>
 
+#include "posterior/normal_quantile.hpp"
 #include "shape/sinh_arcsinh.hpp"
 
 namespace magva {
 
 namespace {
 
-/// Points of a standard normal density at which a margin is integrated.
-constexpr Index kMarginPoints = 401;
-constexpr double kMarginReach = 9;
-constexpr int kMarginBisections = 40;
-/// The skewness and the tail of a transform (sinh_arcsinh.hpp) on its way from none to the most.
-constexpr double kMostSkew = 2;
-constexpr double kMostTail = .5;
+/// Points of a standard normal density at which a margin is integrated; the rule of equal steps is exact to
+/// rounding there.
+constexpr Index kMarginPoints = 101;
+constexpr double kMarginReach = 8;
+/// Quantiles of the draws by which margins are chosen.
+constexpr Index kMarginQuantiles = 200;
+/// Skewness and tail are searched for up to these, by steps from the first down to the last.
+constexpr double kMostBend[2] = {2, .7};
+constexpr double kFirstBend = .5;
+constexpr double kLastBend = .02;
 
-/// Moments of f(z) with a standard normal z.
-struct MarginMoments {
-  double mean, sd, skewness;
-};
+using Bend = Eigen::RowVector2d;
 
-/// Half of the way bends the line, the other half makes the tails longer, too.
-Eigen::RowVector4d transform_at(double way) {
-  const double size = std::abs(way);
-  return {std::copysign(kMostSkew * std::min(1., 2 * size), way), kMostTail * std::max(0., 2 * size - 1), 0,
-          0};
+Vector bent(const Bend& bend, const Vector& z) {
+  Matrix y = z.transpose();
+  Vector log_det = Vector::Zero(z.size());
+  SinhArcsinh(Matrix(Eigen::RowVector4d(bend(0), bend(1), 0, 0))).forward(y, log_det);
+  return y.row(0).transpose();
 }
 
-MarginMoments moments_of(const Eigen::RowVector4d& transform) {
+struct MarginMoments {
+  double mean, sd;
+};
+
+/// Of a transform of a standard normal variate.
+MarginMoments moments_of(const Bend& bend) {
   const Vector z = Vector::LinSpaced(kMarginPoints, -kMarginReach, kMarginReach);
   Eigen::ArrayXd weight = (-.5 * z.array().square()).exp();
   weight /= weight.sum();
-  Matrix y = z.transpose();
-  Vector log_det = Vector::Zero(kMarginPoints);
-  SinhArcsinh(Matrix(transform)).forward(y, log_det);
-  const Eigen::ArrayXd values = y.row(0).transpose().array();
+  const Eigen::ArrayXd values = bent(bend, z).array();
   const double mean = (weight * values).sum();
-  const double sd = std::sqrt((weight * (values - mean).square()).sum());
-  return {mean, sd, (weight * ((values - mean) / sd).cube()).sum()};
+  return {mean, std::sqrt((weight * (values - mean).square()).sum())};
 }
 
-/// The skewness grows all of the way.
-double way_to(double skewness) {
-  double low = -1, high = 1;
-  for (int k = 0; k < kMarginBisections; ++k) {
-    const double middle = .5 * (low + high);
-    (moments_of(transform_at(middle)).skewness < skewness ? low : high) = middle;
+Vector standardised(const Vector& values) {
+  const Vector centred = values.array() - values.mean();
+  return centred / centred.norm();
+}
+
+/// The means of so many equal parts of sorted values, standardised.
+Vector quantiles_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto count = static_cast<Index>(values.size());
+  Vector out(kMarginQuantiles);
+  for (Index k = 0; k < kMarginQuantiles; ++k) {
+    const Index first = k * count / kMarginQuantiles;
+    const Index last = std::max(first + 1, (k + 1) * count / kMarginQuantiles);
+    out(k) = std::accumulate(values.begin() + first, values.begin() + last, 0.) /
+             static_cast<double>(last - first);
   }
-  return .5 * (low + high);
+  return standardised(out);
+}
+
+/// The means of as many equal parts of a standard normal density.
+Vector normal_parts() {
+  Vector edge_density = Vector::Zero(kMarginQuantiles + 1);
+  for (Index k = 1; k < kMarginQuantiles; ++k) {
+    const double edge = normal_quantile(static_cast<double>(k) / kMarginQuantiles);
+    edge_density(k) = std::exp(-.5 * edge * edge) / std::sqrt(2 * std::numbers::pi);
+  }
+  return static_cast<double>(kMarginQuantiles) *
+         (edge_density.head(kMarginQuantiles) - edge_density.tail(kMarginQuantiles));
+}
+
+/// The correlation of a probability plot (Filliben 1975). The largest one is that of the margin with the
+/// least Wasserstein distance.
+double plot_correlation(const Bend& bend, const Vector& quantiles) {
+  static const Vector normal = normal_parts();
+  return standardised(bent(bend, normal)).dot(quantiles);
+}
+
+/// Steps along both axes, halved where none is better.
+Bend best_bend(const Vector& quantiles) {
+  Bend best = Bend::Zero();
+  double highest = plot_correlation(best, quantiles);
+  for (double step = kFirstBend; step >= kLastBend;) {
+    bool better = false;
+    for (const Index axis : {0, 1})
+      for (const double sign : {-1., 1.}) {
+        Bend there = best;
+        there(axis) = std::clamp(there(axis) + sign * step, -kMostBend[axis], kMostBend[axis]);
+        const double found = plot_correlation(there, quantiles);
+        if (!(found > highest)) continue;
+        best = there;
+        highest = found;
+        better = true;
+      }
+    if (!better) step /= 2;
+  }
+  return best;
+}
+
+bool brings_nearer(const Bend& bend, const Vector& quantiles) {
+  return plot_correlation(bend, quantiles) > plot_correlation(Bend::Zero(), quantiles);
 }
 
 }  // namespace
 
+Matrix bends_of(const Matrix& draws) {
+  const Index half = draws.cols() / 2;
+  Matrix out = Matrix::Zero(draws.rows(), 2);
+  for (Index i = 0; i < draws.rows(); ++i) {
+    const Vector row = draws.row(i).transpose();
+    const double* values = row.data();
+    const Vector one = quantiles_of({values, values + half});
+    const Vector two = quantiles_of({values + half, values + row.size()});
+    if (brings_nearer(best_bend(one), two) && brings_nearer(best_bend(two), one))
+      out.row(i) = best_bend(quantiles_of({values, values + row.size()}));
+  }
+  return out;
+}
+
 std::shared_ptr<const ShapedGaussian> with_margins(const Gaussian& copula, const Margins& margins) {
   const Index m = copula.dimension();
   Matrix transforms = Matrix::Zero(m, 4);
+  transforms.leftCols(2) = margins.bends;
   Vector centre = margins.mean, scale = margins.sd;
   for (Index i = 0; i < m; ++i) {
-    if (margins.skewness(i) == 0) continue;
-    transforms.row(i) = transform_at(way_to(margins.skewness(i)));
-    const MarginMoments found = moments_of(transforms.row(i));
+    if (margins.bends.row(i).isZero(0)) continue;
+    const MarginMoments found = moments_of(margins.bends.row(i));
     scale(i) /= found.sd;
     centre(i) -= scale(i) * found.mean;
   }

@@ -84,25 +84,36 @@ TEST(ChainCorrection, MendsMeansAndSds) {
   EXPECT_EQ(result.posterior.mean(), mean);
 }
 
-TEST(ChainCorrection, NamesQuantitiesThatNoShiftMends) {
-  const auto model = normals_and_a_log_gamma();
-  Vector sd = true_sd();
+/// Normals with the mean 0 and the sd 1, of which the second depends on the square of the third.
+auto normals_and_a_banana() {
+  return make_model(kCorrectedCoordinates, [](ConstVectorRef theta, VectorRef gradient) {
+    const double bend = (theta(2) * theta(2) - 1) / 2;
+    const double off = 2 * (theta(1) - bend);  // a variance of 1/2, as that of the bend
+    gradient = -theta;
+    gradient(1) = -off;
+    gradient(2) += off * theta(2);
+    return -.5 * (theta.squaredNorm() - theta(1) * theta(1)) - .25 * off * off;
+  });
+}
+
+TEST(ChainCorrection, NamesQuantitiesThatNoMarginMends) {
+  const auto model = normals_and_a_banana();
+  Vector sd = Vector::Ones(kCorrectedCoordinates);
   sd(5) /= 1.6;
-  FitResult result = result_of(true_mean(), sd);
+  FitResult result = result_of(Vector::Zero(kCorrectedCoordinates), sd);
   FitOptions options;
-  // The reciprocal of a gamma variate with shape 2 has a mean and no variance; that of a log-normal one has
-  // both.
-  options.quantities = Quantities{{"inverse", "five"}, [](ConstMatrixRef theta) {
+  // The mean of the product is 1, and 0 for any margins that are independent of each other.
+  options.quantities = Quantities{{"product", "five"}, [](ConstMatrixRef theta) {
                                     Matrix out(2, theta.cols());
-                                    out.row(0) = (-theta.row(0)).array().exp().min(10.);
+                                    out.row(0) = theta.row(1).cwiseProduct(theta.row(2).cwiseAbs2());
                                     out.row(1) = theta.row(5);
                                     return out;
                                   }};
   correct_by_chains(model, options, {}, result);
   ASSERT_EQ(result.warnings.size(), 1U);
-  EXPECT_NE(result.warnings.front().message.find("inverse"), std::string::npos);
+  EXPECT_NE(result.warnings.front().message.find("product"), std::string::npos);
   ASSERT_EQ(result.doubts.size(), 1U);
-  EXPECT_EQ(result.doubts.front().parameter, "inverse");
+  EXPECT_EQ(result.doubts.front().parameter, "product");
 }
 
 TEST(ChainCorrection, IsNotForFitsThatHaveNotConvergedNorForOtherDoubts) {
