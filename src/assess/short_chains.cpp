@@ -47,7 +47,7 @@ class ChainSums {
   /// Chains are independent of each other, so that the scatter of what each adds to an estimate, its
   /// influence function, is the error. With d the deviation from the mean, in sds, that is d for the mean and
   /// (d^2 - 1) / 2 for log sd.
-  ChainMoments moments() const {
+  ChainMoments moments(const Matrix& start) const {
     const auto mean_of_all = [](const Matrix& of_chains) {
       return Eigen::ArrayXd(of_chains.rowwise().mean());
     };
@@ -65,10 +65,18 @@ class ChainSums {
     const auto error = [&](const Matrix& of_chains) {
       return Vector(share * (of_chains.colwise() - of_chains.rowwise().mean()).rowwise().norm());
     };
-    return {centre_ + shift.matrix(), sd, error(d).cwiseProduct(sd.matrix()), .5 * error(d2)};
+    return {centre_ + shift.matrix(), sd, error(d).cwiseProduct(sd.matrix()), .5 * error(d2),
+            correlations(d, start)};
   }
 
  private:
+  /// Row by row; 0 where nothing varies.
+  static Vector correlations(const Matrix& a, const Matrix& b) {
+    const Matrix one = a.colwise() - a.rowwise().mean(), two = b.colwise() - b.rowwise().mean();
+    const Eigen::ArrayXd size = one.rowwise().norm().cwiseProduct(two.rowwise().norm());
+    return (size > 0).select(one.cwiseProduct(two).rowwise().sum().array() / size, 0);
+  }
+
   Vector centre_;
   Matrix first_, second_;
   double count_ = 0;
@@ -110,6 +118,7 @@ ShortChains::ShortChains(Evaluator& evaluator, const Gaussian& metric, Matrix st
   theta_ = Matrix(theta_(Eigen::all, possible));
   gradient_ = Matrix(gradient_(Eigen::all, possible));
   log_density_ = Vector(log_density_(possible));
+  start_ = theta_;
 }
 
 int ShortChains::steps() const {
@@ -132,7 +141,8 @@ ShortChains::Draws ShortChains::run(int iterations, const Quantities* quantities
     kept.add(k, theta_);
     if (quantities != nullptr) of_quantities.add(quantities->at(theta_));
   }
-  return {of_coordinates.moments(), quantities != nullptr ? of_quantities.moments() : ChainMoments{},
+  return {of_coordinates.moments(start_),
+          quantities != nullptr ? of_quantities.moments(quantities->at(start_)) : ChainMoments{},
           kept.take()};
 }
 

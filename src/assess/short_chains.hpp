@@ -16,6 +16,7 @@ namespace magva {
 struct ChainMoments {
   Vector mean, sd;
   Vector mean_se, log_sd_se;
+  Vector memory;  ///< correlation of a chain's own mean with the draw at which it began
 };
 
 /// Many chains side by side, in the metric of one Gaussian: its covariance is the inverse of their mass
@@ -35,7 +36,8 @@ class ShortChains {
 
   struct Draws {
     ChainMoments coordinates, quantities;
-    Matrix kept;  ///< draws, one a column, chain by chain: of all iterations, or of every so many if m is large
+    Matrix
+        kept;  ///< draws, one a column, chain by chain: of all iterations, or of every so many if m is large
   };
   /// So many further iterations. Moments of quantities are empty where there are none.
   Draws run(int iterations, const Quantities* quantities);
@@ -50,6 +52,7 @@ class ShortChains {
   Noise noise_;
   std::uint64_t iteration_ = 0;
   double step_;  // the longest, in sds
+  Matrix start_;
   Matrix theta_, gradient_;
   Vector log_density_;
 };

@@ -24,10 +24,13 @@ constexpr Index kFewestChainParameters = 40;
 constexpr Index kMostChains = 64;
 constexpr Index kFewestChains = 32;
 constexpr int kFirstRound = 20;
-/// Gradients of the first round, at most, and of all where something is in doubt: these, or as many as the
-/// fit has taken.
+/// Gradients where nothing is in doubt, at most, and where something is: these, or as many as the fit has
+/// taken.
 constexpr std::int64_t kFirstGradients = 10'000;
 constexpr std::int64_t kAllGradients = 60'000;
+/// Chains that remember more of where they began than this, by correlations that are .125 by chance, have not
+/// come to rest.
+constexpr double kRemembered = .5;
 /// Importance weights of draws that vary by less have found what there is.
 constexpr double kTellingSpread = .5;
 constexpr Index kSpreadDraws = 200;
@@ -78,7 +81,8 @@ class ChainCorrection {
       : evaluator_(evaluator),
         options_(options),
         result_(result),
-        quantities_(options.quantities ? &*options.quantities : nullptr) {}
+        quantities_(options.quantities ? &*options.quantities : nullptr),
+        first_(evaluator.evaluations()) {}
 
   void run() {
     const Gaussian& metric = result_.posterior.corrected();
@@ -89,10 +93,9 @@ class ChainCorrection {
     if (chains.count() < kFewestChains || !chains.settle()) return;
     look_at_result();
     ShortChains::Draws draws = chains.run(kFirstRound, quantities_);
-    const std::int64_t most = std::max(kAllGradients, result_.gradient_evaluations);
     int iterations = kFirstRound;
     std::optional<ShortChains::Draws> before;
-    while (is_open(draws) && evaluator_.evaluations() + 2 * iterations * chains.gradients() <= most) {
+    while (is_open(draws) && gradients() + 2 * iterations * chains.gradients() <= most_gradients(draws)) {
       iterations *= 2;
       before = std::exchange(draws, chains.run(iterations, quantities_));
     }
@@ -120,7 +123,10 @@ class ChainCorrection {
 
   /// Of what is reported.
   Change change(const ShortChains::Draws& draws) const {
-    return {quantities_ != nullptr ? draws.quantities : draws.coordinates, reported_.mean, reported_.sd};
+    return {of_interest(draws), reported_.mean, reported_.sd};
+  }
+  const ChainMoments& of_interest(const ShortChains::Draws& draws) const {
+    return quantities_ != nullptr ? draws.quantities : draws.coordinates;
   }
 
   /// Means and sds of what is reported, by the result as it is now.
@@ -162,14 +168,23 @@ class ChainCorrection {
     return true;
   }
 
+  bool doubtful(const ShortChains::Draws& draws) const {
+    return !result_.warnings.empty() || !in_doubt(draws).empty();
+  }
+
   /// Whether further rounds may say something else: where nothing is in doubt yet that of a change that would
-  /// mislead, if it is one; else all moments must be known.
+  /// mislead, if it is one, and while chains are near where they began; else all moments must be known.
   bool is_open(const ShortChains::Draws& draws) const {
     const Change found = change(draws);
-    if (!result_.warnings.empty() || !in_doubt(found).empty()) return !known(draws);
+    if (doubtful(draws)) return !known(draws);
     for (Index i = 0; i < found.shift.size(); ++i)
       if (found.size(i) > kDoubt) return !known(draws);
-    return false;
+    return of_interest(draws).memory.maxCoeff() > kRemembered;
+  }
+
+  std::int64_t gradients() const { return evaluator_.evaluations() - first_; }
+  std::int64_t most_gradients(const ShortChains::Draws& draws) const {
+    return std::max(doubtful(draws) ? kAllGradients : kFirstGradients, result_.gradient_evaluations);
   }
 
   void correct(const ShortChains::Draws& draws) {
@@ -242,8 +257,7 @@ class ChainCorrection {
 
   /// Moments that are not those of the round before are not the last.
   void doubt_moving(const ShortChains::Draws& before, const ShortChains::Draws& now) {
-    const ChainMoments& first = quantities_ != nullptr ? before.quantities : before.coordinates;
-    const ChainMoments& second = quantities_ != nullptr ? now.quantities : now.coordinates;
+    const ChainMoments &first = of_interest(before), &second = of_interest(now);
     Change moved(second, first.mean, first.sd);
     moved.shift_se =
         (moved.shift_se.cwiseAbs2() + first.mean_se.cwiseQuotient(first.sd).cwiseAbs2()).cwiseSqrt();
@@ -267,6 +281,7 @@ class ChainCorrection {
   const FitOptions& options_;
   FitResult& result_;
   const Quantities* quantities_;
+  const std::int64_t first_;  // evaluations before all of this
   struct {
     Vector mean, sd;
   } reported_;
@@ -288,9 +303,14 @@ bool can_be_corrected(const Model& model, const FitOptions& options, const FitRe
 
 }  // namespace
 
+bool settle_by_chains(Evaluator& evaluator, const FitOptions& options, FitResult& result) {
+  ChainCorrection(evaluator, options, result).run();
+  return result.chain_draws > 0 && result.trusted && result.doubts.empty();
+}
+
 void correct_by_chains(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
                        FitResult& result) {
-  if (!can_be_corrected(model, options, result)) return;
+  if (result.chain_draws > 0 || !can_be_corrected(model, options, result)) return;
   Control control({.seconds = options.time_limit - result.seconds}, observers, Phase::kAssessment);
   control.go_on_from({{Phase::kAssessment, 0, result.gradient_evaluations, result.seconds, result.elbo},
                       static_cast<double>(result.gradient_evaluations)});

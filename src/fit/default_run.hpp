@@ -2,6 +2,7 @@
 // One run of the default, stage by stage: search -> curvature -> best Gaussian for the quadratic ->
 // refinement -> assessment.
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "assess/assess.hpp"
@@ -74,8 +75,12 @@ class DefaultRun {
   /// Looks for a mixture over hyper-parameters first. False where there is none that settles the fit; what
   /// was found is then a candidate.
   bool fit_hierarchical();
-  /// Whether it is without doubt, and a search from elsewhere does not find other mass.
-  bool settles(const MixtureFound& found, const MeanField& first);
+  /// Whether weights leave nothing of it in doubt.
+  bool is_without_doubt(const MixtureFound& found);
+  /// Whether short chains leave nothing of it in doubt; it is then `by_chains_`.
+  bool settles_by_chains(const MixtureFound& found);
+  /// Whether a search from elsewhere does not find other mass.
+  bool has_all_mass(const MixtureFound& found, const MeanField& first);
   /// Whether the ELBO of a mixture is clearly below that of a joint Gaussian.
   bool below(const Assessment& mixture, const Gaussian& joint);
   void keep_candidate(const Gaussian& around);
@@ -83,6 +88,7 @@ class DefaultRun {
   const MixtureFound* early_mixture();
   /// Where the mass is, for the search: its modes may be far from it, or spikes.
   void keep_place(const MeanField& first);
+  FitResult result_of(const MixtureFound& found, Assessment assessment, std::string_view why);
   FitResult report_hierarchical();
 
   // newton_run.cpp
@@ -114,6 +120,7 @@ class DefaultRun {
 
   Checkpoints checkpoints_;
   std::optional<MixtureFound> hierarchical_;  // where that is the result
+  std::optional<FitResult> by_chains_;        // the same, corrected by short chains
   std::optional<MixtureFound> early_;         // where it is not, because of a doubt
   Stage stage_ = Stage::kSearch;
   SearchState search_;

@@ -1,10 +1,13 @@
 // Hierarchical models, by their mass: a mean-field Gaussian shows where it is, and a mixture over the
 // hyper-parameters what it looks like. Where the mixture's own draws leave no doubt about it there is nothing
 // for a joint Gaussian to add.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "assess/pareto.hpp"
 #include "core/elbo.hpp"
 #include "fit/default_run.hpp"
 #include "fit/runs.hpp"
@@ -21,6 +24,21 @@ constexpr double kMassNats = 4;
 constexpr Index kPlaceDraws = 100;
 /// Draws of the joint Gaussian, whose ELBO is below that of a mixture.
 constexpr Index kAroundDraws = 400;
+
+/// What is known of a mixture whose weights say only that the posterior is not near it.
+Assessment far_mixture(Evaluator& evaluator, const GaussianMixture& mixture, std::uint64_t seed) {
+  const Matrix theta = mixture.draws(kAroundDraws, seed + 8);
+  const Vector weights = evaluator.evaluate_values(theta) - mixture.log_density(theta);
+  Assessment out;
+  out.elbo = weights.mean();
+  out.elbo_se = std::sqrt((weights.array() - out.elbo).square().mean() / static_cast<double>(weights.size()));
+  out.khat = smooth_weights(weights).khat;
+  out.distrust(
+      WarningKind::kKhat,
+      "importance weights of the mixture's draws vary so much that they say nothing of its means and "
+      "sds");
+  return out;
+}
 
 /// The largest distance of one of these means, in sds of the mixture.
 double apart(const GaussianMixture& mixture, const Vector& mean, const std::vector<Index>& coordinates) {
@@ -49,7 +67,7 @@ bool DefaultRun::fit_hierarchical() {
     keep_place(*first);
     return false;
   }
-  if (settles(*found, *first)) {
+  if ((is_without_doubt(*found) || settles_by_chains(*found)) && has_all_mass(*found, *first)) {
     hierarchical_ = std::move(found);
     return true;
   }
@@ -58,9 +76,25 @@ bool DefaultRun::fit_hierarchical() {
   return false;
 }
 
-bool DefaultRun::settles(const MixtureFound& found, const MeanField& first) {
+bool DefaultRun::is_without_doubt(const MixtureFound& found) {
   if (!found.assessed || !found.assessed->telling || !found.assessed->without_doubt()) return false;
-  if (!found.weights && below(found.assessed->assessment, found.around)) return false;
+  return found.weights || !below(found.assessed->assessment, found.around);
+}
+
+bool DefaultRun::settles_by_chains(const MixtureFound& found) {
+  if (!found.mixture) return false;
+  Assessment assessment =
+      found.assessed ? found.assessed->assessment : far_mixture(evaluator_, *found.mixture, options_.seed);
+  if (!std::isfinite(assessment.elbo)) return false;
+  control_.enter(Phase::kAssessment);
+  FitResult result = result_of(found, std::move(assessment),
+                               "whose means and sds are those of short chains of Hamiltonian Monte Carlo");
+  if (!settle_by_chains(evaluator_, options_, result)) return false;
+  by_chains_ = std::move(result);
+  return true;
+}
+
+bool DefaultRun::has_all_mass(const MixtureFound& found, const MeanField& first) {
   if (search_.points.size() < 2) return true;
   const auto other = fit_mean_field(evaluator_, search_.points[1], options_.seed);
   if (!other || other->elbo < first.elbo - kMassNats) return true;
@@ -110,13 +144,21 @@ void DefaultRun::keep_candidate(const Gaussian& around) {
   search_.found.candidates.push_back(std::move(*candidate));
 }
 
-FitResult DefaultRun::report_hierarchical() {
-  Assessment& assessment = hierarchical_->assessed->assessment;
-  assessment.ending = {StopReason::kConverged, describe(*hierarchical_, model_), true, false};
-  FitResult result =
-      assessed(hierarchical_->around.with_shape(hierarchical_->mixture), std::move(assessment));
+FitResult DefaultRun::result_of(const MixtureFound& found, Assessment assessment, std::string_view why) {
+  assessment.ending = {StopReason::kConverged, fmt::format("{}, {}", describe(found, model_), why), true,
+                       false};
+  FitResult result = assessed(found.around.with_shape(found.mixture), std::move(assessment));
   result.rank_path = {{model_.dimension(), std::numeric_limits<double>::quiet_NaN()}};
-  result.shapes = {{hierarchical_->mixture->shape(), result.elbo, result.elbo_se, true, 0, true}};
+  result.shapes = {
+      {found.mixture->shape(), result.elbo, result.elbo_se, result.trusted, result.doubts.size(), true}};
+  result.gradient_evaluations = evaluator_.evaluations();
+  return result;
+}
+
+FitResult DefaultRun::report_hierarchical() {
+  FitResult result = by_chains_ ? std::move(*by_chains_)
+                                : result_of(*hierarchical_, hierarchical_->assessed->assessment,
+                                            describe_weights(*hierarchical_->assessed));
   result.gradient_evaluations = evaluations_;
   result.rejected_draws = rejected_;
   result.seconds = control_.seconds();

@@ -125,7 +125,8 @@ class MixtureTrial {
     if (!decide(early.mixture, *early.assessed) || ended) return;
     result_.posterior = early.around.with_shape(early.mixture);
     result_.stopped = StopReason::kConverged;
-    result_.stop_detail = describe(early, evaluator_.model());
+    result_.stop_detail =
+        fmt::format("{}, {}", describe(early, evaluator_.model()), describe_weights(*early.assessed));
   }
 
   void run(std::shared_ptr<const HessianPattern> pattern) {
@@ -317,12 +318,15 @@ std::optional<Gaussian> hyper_mode_from(Evaluator& evaluator, const MeanField& f
 std::string describe(const MixtureFound& found, const Model& model) {
   std::vector<std::string> names;
   for (const Index i : found.hyper_parameters) names.push_back(model.parameter_name(i));
-  const Assessment& assessment = found.assessed->assessment;
-  return fmt::format(
-      "a mixture of {} Gaussians over {}, with k-hat {:.2f} and a standard error of {:.2g} of its ELBO, {}",
-      found.mixture->components().size(), fmt::join(names, ", "), assessment.khat, assessment.elbo_se,
-      found.assessed->without_doubt() ? "leaves no mean or sd in doubt"
-                                      : "is nearer than the joint Gaussian, and leaves a doubt");
+  return fmt::format("a mixture of {} Gaussians over {}", found.mixture->components().size(),
+                     fmt::join(names, ", "));
+}
+
+std::string describe_weights(const AssessedMixture& assessed) {
+  return fmt::format("with k-hat {:.2f} and a standard error of {:.2g} of its ELBO, {}",
+                     assessed.assessment.khat, assessed.assessment.elbo_se,
+                     assessed.without_doubt() ? "leaves no mean or sd in doubt"
+                                              : "is nearer than the joint Gaussian, and leaves a doubt");
 }
 
 void try_mixture(Evaluator& evaluator, const std::shared_ptr<const HessianPattern>& pattern,

@@ -23,8 +23,10 @@ struct MixtureFound {
   std::shared_ptr<HyperWeights> weights = nullptr;  ///< of these alone, if the others are independent
 };
 
-/// How many Gaussians over which parameters, and what their weights say.
+/// How many Gaussians over which parameters.
 std::string describe(const MixtureFound& found, const Model& model);
+/// What their weights say.
+std::string describe_weights(const AssessedMixture& assessed);
 
 /// From a mean-field Gaussian. Nothing where no parameter spoils a joint Gaussian, or where the others cannot
 /// be followed. `pattern`, if it is null and there are hyper-parameters, is looked for; it stays null where

@@ -25,6 +25,10 @@ FitResult run_minibatch(const Minibatch& model, const FitOptions& options,
 void correct_by_chains(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
                        FitResult& result);
 
+/// The same for a result of m >= 40 parameters that may not be the last one: whether chains leave nothing of
+/// it in doubt. Else it is of no use.
+bool settle_by_chains(Evaluator& evaluator, const FitOptions& options, FitResult& result);
+
 /// Fits the shapes that the options, or doubts about the Gaussian, ask for; the best one becomes the
 /// result's.
 void try_shapes(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
