@@ -350,8 +350,12 @@ def worst_errors(fit: magva.Fit, reference: Moments) -> tuple[float, float]:
     for variable in fit._structure.variables:
         if variable.name not in reference:
             continue
-        mean, sd = (np.ravel(values) for values in reference[variable.name])
-        found_mean, found_sd = (np.ravel(np.asarray(values)[variable.rows]) for values in (fit.mean, fit.sd))
+        mean, sd, found_mean, found_sd = (
+            np.ravel(values)
+            for values in (*reference[variable.name], *(np.asarray(values)[variable.rows] for values in (fit.mean, fit.sd)))
+        )
+        varies = sd > 1e-9  # a Cholesky factor has entries that do not
+        mean, sd, found_mean, found_sd = (values[varies] for values in (mean, sd, found_mean, found_sd))
         means.append(np.max(np.abs(found_mean - mean) / sd))
         sds.append(np.max(np.abs(found_sd / sd - 1)))
     return float(max(means)), float(max(sds))

@@ -18,6 +18,9 @@ constexpr int kMostRefined = 4;
 /// What is accepted with the last step, and chains that are accepted less often do not move.
 constexpr double kAccepted = .8;
 constexpr double kLeastAccepted = .4;
+/// Jumps are worth their gradients where so many are accepted; then there is one for every other step.
+constexpr double kLeastJumps = .02;
+constexpr int kStepsOfJump = 2;
 /// Numbers in the draws that are kept, at most.
 constexpr Index kKeptNumbers = 1 << 23;
 
@@ -103,9 +106,12 @@ class KeptDraws {
 
 }  // namespace
 
-ShortChains::ShortChains(Evaluator& evaluator, const Gaussian& metric, Matrix start, std::uint64_t seed)
+ShortChains::ShortChains(Evaluator& evaluator, const Gaussian& metric, const Posterior& approximation,
+                         Matrix start, std::uint64_t seed)
     : evaluator_(evaluator),
       metric_(metric),
+      approximation_(approximation),
+      seed_(seed),
       noise_(seed, NoiseStream::kRandomPoint),
       step_(first_step(start.rows())),
       theta_(std::move(start)),
@@ -119,6 +125,7 @@ ShortChains::ShortChains(Evaluator& evaluator, const Gaussian& metric, Matrix st
   gradient_ = Matrix(gradient_(Eigen::all, possible));
   log_density_ = Vector(log_density_(possible));
   start_ = theta_;
+  proposed_ = static_cast<std::uint32_t>(start_.cols());
 }
 
 int ShortChains::steps() const {
@@ -128,7 +135,12 @@ int ShortChains::steps() const {
 bool ShortChains::settle() {
   for (int k = 0; k < kAdapting; ++k) step_ *= std::clamp(std::exp(move() - kAccepted), .6, 1.2);
   double accepted = 0;
-  for (int k = 0; k < kSettling; ++k) accepted += move() / kSettling;
+  double jumped = 0;
+  for (int k = 0; k < kSettling; ++k) {
+    accepted += move() / kSettling;
+    jumped += jump(1) / kSettling;
+  }
+  jumps_ = jumped < kLeastJumps ? 0 : std::max(1, steps() / kStepsOfJump);
   return accepted >= kLeastAccepted;
 }
 
@@ -137,6 +149,7 @@ ShortChains::Draws ShortChains::run(int iterations, const Quantities* quantities
   KeptDraws kept(theta_.rows(), count(), iterations);
   for (int k = 0; k < iterations; ++k) {
     move();
+    if (jumps_ > 0) jump(jumps_);
     of_coordinates.add(theta_);
     kept.add(k, theta_);
     if (quantities != nullptr) of_quantities.add(quantities->at(theta_));
@@ -185,6 +198,31 @@ double ShortChains::move() {
     log_density_(c) = log_density(c);
   }
   return accepted / static_cast<double>(count());
+}
+
+double ShortChains::jump(int times) {
+  Vector weight = log_density_ - approximation_.log_density(theta_);
+  Matrix gradient(theta_.rows(), count());
+  Vector log_density(count());
+  double accepted = 0;
+  for (int k = 0; k < times; ++k) {
+    const Matrix theta = approximation_.draws(count(), seed_, proposed_);
+    Matrix extra(2, count());
+    noise_.fill(iteration_, 2 * static_cast<std::uint32_t>(count()) + proposed_, extra, evaluator_.workers());
+    proposed_ += static_cast<std::uint32_t>(count());
+    evaluator_.evaluate(theta, log_density, gradient);
+    const Vector there = log_density - approximation_.log_density(theta);
+    for (Index c = 0; c < count(); ++c) {
+      if (!std::isfinite(there(c))) continue;
+      accepted += std::min(1., std::exp(there(c) - weight(c)));
+      if (weight(c) - there(c) > .5 * extra.col(c).squaredNorm()) continue;
+      theta_.col(c) = theta.col(c);
+      gradient_.col(c) = gradient.col(c);
+      log_density_(c) = log_density(c);
+      weight(c) = there(c);
+    }
+  }
+  return accepted / static_cast<double>(times * count());
 }
 
 int settling_iterations() { return kAdapting + kSettling; }

@@ -20,15 +20,18 @@ struct ChainMoments {
 };
 
 /// Many chains side by side, in the metric of one Gaussian: its covariance is the inverse of their mass
-/// matrix.
+/// matrix. Between trajectories they jump to draws of the approximation (a Metropolised independence sampler;
+/// Tierney 1994), if that is near enough for some to be accepted: a scale and the effects that it governs
+/// change together then, which takes trajectories long.
 class ShortChains {
  public:
   /// One chain begins at each column of `start`, but for those whose log density is not finite.
-  ShortChains(Evaluator& evaluator, const Gaussian& metric, Matrix start, std::uint64_t seed);
+  ShortChains(Evaluator& evaluator, const Gaussian& metric, const Posterior& approximation, Matrix start,
+              std::uint64_t seed);
 
   Index count() const { return theta_.cols(); }
   /// Gradients that one iteration of all takes.
-  std::int64_t gradients() const { return count() * steps(); }
+  std::int64_t gradients() const { return count() * (steps() + jumps_); }
 
   /// Finds the length of a step, and forgets the start. False where proposals are rejected however short the
   /// steps are.
@@ -45,13 +48,19 @@ class ShortChains {
  private:
   /// One trajectory of each. The mean probability of being accepted.
   double move();
+  /// So many draws of the approximation are proposed to each. The mean probability of being accepted.
+  double jump(int times);
   int steps() const;
 
   Evaluator& evaluator_;
   const Gaussian& metric_;
+  const Posterior& approximation_;
+  std::uint64_t seed_;
   Noise noise_;
   std::uint64_t iteration_ = 0;
-  double step_;  // the longest, in sds
+  std::uint32_t proposed_ = 0;  // draws of the approximation
+  int jumps_ = 0;               // in each iteration
+  double step_;                 // the longest, in sds
   Matrix start_;
   Matrix theta_, gradient_;
   Vector log_density_;

@@ -27,10 +27,12 @@ constexpr int kFirstRound = 20;
 /// Gradients where nothing is in doubt, at most, and where something is: these, or as many as the fit has
 /// taken.
 constexpr std::int64_t kFirstGradients = 10'000;
-constexpr std::int64_t kAllGradients = 60'000;
+constexpr std::int64_t kAllGradients = 100'000;
 /// Chains that remember more of where they began than this, by correlations that are .125 by chance, have not
 /// come to rest.
 constexpr double kRemembered = .5;
+/// Standard errors of a change that may be a doubt.
+constexpr double kSuspiciousErrors = 2;
 /// Importance weights of draws that vary by less have found what there is.
 constexpr double kTellingSpread = .5;
 constexpr Index kSpreadDraws = 200;
@@ -88,8 +90,9 @@ class ChainCorrection {
     const Gaussian& metric = result_.posterior.corrected();
     const Index count = affordable_chains(metric.dimension());
     if (count < kFewestChains || (result_.warnings.empty() && weights_tell())) return;
-    ShortChains chains(evaluator_, metric, result_.posterior.best().draws(count, options_.seed + 10),
-                       options_.seed + 10);
+    const std::uint64_t seed = options_.seed + 10;
+    ShortChains chains(evaluator_, metric, result_.posterior.best(),
+                       result_.posterior.best().draws(count, seed), seed);
     if (chains.count() < kFewestChains || !chains.settle()) return;
     look_at_result();
     ShortChains::Draws draws = chains.run(kFirstRound, quantities_);
@@ -99,7 +102,7 @@ class ChainCorrection {
       iterations *= 2;
       before = std::exchange(draws, chains.run(iterations, quantities_));
     }
-    if (result_.warnings.empty() && in_doubt(draws).empty() && !known(draws)) return;
+    if (!doubtful(draws) && !known(draws) && !suspicious(draws)) return;
     correct(draws);
     look_at_result();
     judge(before, draws);
@@ -172,6 +175,14 @@ class ChainCorrection {
     return !result_.warnings.empty() || !in_doubt(draws).empty();
   }
 
+  /// Less than a doubt, but more than what is left to chance.
+  bool suspicious(const ShortChains::Draws& draws) const {
+    const Change found = change(draws);
+    for (Index i = 0; i < found.shift.size(); ++i)
+      if (found.size(i) > kDoubt && found.size(i, kSuspiciousErrors) > 0) return true;
+    return false;
+  }
+
   /// Whether further rounds may say something else: where nothing is in doubt yet that of a change that would
   /// mislead, if it is one, and while chains are near where they began; else all moments must be known.
   bool is_open(const ShortChains::Draws& draws) const {
@@ -226,9 +237,9 @@ class ChainCorrection {
     doubt_shape(draws);
     doubt_errors(draws);
     if (before) doubt_moving(*before, draws);
-    const bool settled = result_.warnings.empty() && known(draws);
+    const bool settled = result_.warnings.empty();
     result_.trusted = result_.trusted && (was_trusted || (settled && only_about_shape(old)));
-    if (was_trusted && settled) return;
+    if (was_trusted && settled && known(draws)) return;
     result_.warnings.insert(result_.warnings.begin(), old.begin(), old.end());
   }
 

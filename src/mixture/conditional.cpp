@@ -28,6 +28,8 @@ constexpr double kIndependentGain = .05;
 constexpr double kLargestMeanStep = 2;
 constexpr double kLargestPrecisionStep = 4;
 constexpr double kFarVariance = .09;
+/// A node misses more than it should where its weights vary by so many times as much as those of the first.
+constexpr double kMoreMissing = 1.5;
 constexpr int kMostConditionalSteps = 30;
 constexpr int kMostConditionalMeans = 3;
 /// Lengths of a step that led down, each half of the one before, that are tried at once; a step that gains
@@ -192,9 +194,31 @@ bool ConditionalFit::learn_excess(const ConditionalGaussian& around) {
   for (Index s = kCurvaturePairs; s < draws.cols(); ++s) sign[static_cast<std::size_t>(s)] = -1;
   const Matrix there = pattern_->curvature(evaluator_, draws, gradient, length_, sign);
   if (!there.allFinite()) return false;
-  excess_ = there.rowwise().mean() - around.curvature;
   excess_at_ = pattern_->diagonal(around.curvature);
+  const Matrix excess = there.colwise() - around.curvature;
+  excess_ = sure_share(excess) * excess.rowwise().mean();
   return true;
+}
+
+// Two halves of so few draws agree in what is no noise.
+double ConditionalFit::sure_share(const Matrix& excess) const {
+  constexpr Index half = kCurvaturePairs / 2;
+  const auto pairs = [&](Index first) -> Vector {
+    return excess.middleCols(first, half).rowwise().mean() +
+           excess.middleCols(kCurvaturePairs + first, half).rowwise().mean();
+  };
+  const Vector one = pairs(0), two = pairs(half);
+  const PatternEntries& places = pattern_->places();
+  double agreed = 0, all = 0;
+  for (std::size_t k = 0; k < places.rows.size(); ++k) {
+    if (is_hyper(places.rows[k]) || is_hyper(places.columns[k])) continue;
+    const double unit = excess_at_(places.rows[k]) * excess_at_(places.columns[k]);
+    if (!(unit > 0)) continue;
+    const auto at = static_cast<Index>(k);
+    agreed += one(at) * two(at) / unit;
+    all += std::pow(.5 * (one(at) + two(at)), 2) / unit;
+  }
+  return all > 0 ? std::clamp(agreed / all, 0., 1.) : 0;
 }
 
 // It is that of terms whose curvature the hyper-parameters scale, and is scaled as the others' diagonal is.
@@ -218,8 +242,18 @@ std::optional<ConditionalGaussian> ConditionalFit::settle(Vector theta,
   if (!climb(theta, precision, tilt)) return std::nullopt;
   auto curvature = curvature_at(theta);
   if (!curvature) return std::nullopt;
-  if (excess_.size() > 0) add_excess(*curvature);
-  precision = precision_of(*curvature);
+  if (excess_.size() == 0) return centred(std::move(theta), std::move(*curvature));
+  Vector with_excess = *curvature;
+  add_excess(with_excess);
+  auto out = centred(theta, std::move(with_excess));
+  if (out && !(out->missing > kMoreMissing * missing_at_first_)) return out;
+  // Where the hyper-parameters scale other terms than those that it is from it may do harm.
+  auto without = centred(std::move(theta), std::move(*curvature));
+  return without && !(out && out->missing < without->missing) ? without : out;
+}
+
+std::optional<ConditionalGaussian> ConditionalFit::centred(Vector theta, Vector curvature) {
+  auto precision = precision_of(curvature);
   if (!precision) return std::nullopt;
   std::optional<Sample> around;
   Vector step;
@@ -236,7 +270,7 @@ std::optional<ConditionalGaussian> ConditionalFit::settle(Vector theta,
   const bool near = around->variance < kFarVariance * static_cast<double>(theta.size());
   if (!near || !(gain < kMostGainLeft)) return std::nullopt;
   ConditionalGaussian out{theta + step,
-                          std::move(*curvature),
+                          std::move(curvature),
                           std::move(precision),
                           around->elbo + gain,
                           .5 * around->variance,
@@ -306,9 +340,10 @@ std::optional<ConditionalGaussian> ConditionalFit::first(Vector theta) {
   auto precision = damped_precision_of(*curvature);
   if (!precision) return std::nullopt;
   const Vector no_tilt = Vector::Zero(theta.size());
-  const auto found = settle(std::move(theta), std::move(precision), no_tilt);
-  if (!found || !learn_excess(*found)) return std::nullopt;
-  return settle(found->theta, found->precision, found->tilt);
+  const auto without = settle(std::move(theta), std::move(precision), no_tilt);
+  if (!without || !learn_excess(*without)) return std::nullopt;
+  missing_at_first_ = without->missing;
+  return settle(without->theta, without->precision, without->tilt);
 }
 
 std::optional<ConditionalGaussian> ConditionalFit::at(const Vector& values, const ConditionalGaussian& near) {

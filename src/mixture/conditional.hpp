@@ -68,6 +68,8 @@ class ConditionalFit {
   std::optional<Vector> curvature_at(const Vector& theta);
   /// The expected curvature at draws around the mean, less that at the mean, given the hyper-parameters.
   bool learn_excess(const ConditionalGaussian& around);
+  /// The share of it, draw by draw, that is no noise.
+  double sure_share(const Matrix& excess) const;
   void add_excess(Vector& curvature) const;
   Vector of_others(Vector curvature) const;
   /// Null where it is not positive definite; with as much added to its diagonal as makes it so.
@@ -101,6 +103,8 @@ class ConditionalFit {
   std::optional<Sample> sample(const Vector& theta, const FactoredPrecision& precision);
   std::optional<ConditionalGaussian> settle(Vector theta, std::shared_ptr<const FactoredPrecision> precision,
                                             const Vector& tilt);
+  /// The Gaussian with this curvature whose mean is where the expected gradient is zero, from near there.
+  std::optional<ConditionalGaussian> centred(Vector theta, Vector curvature);
   /// The same for independent others, with these sds at first.
   std::optional<ConditionalGaussian> settle_independent(Vector theta, Vector sd);
 
@@ -112,6 +116,7 @@ class ConditionalFit {
   Matrix noise_;      // of the draws, the same for all values of the hyper-parameters
   Vector excess_;     // empty before it is known
   Vector excess_at_;  // the diagonal of the curvature there
+  double missing_at_first_ = 0;
   std::optional<OthersQuadrature> quadrature_;  // where the others are independent
 };
 

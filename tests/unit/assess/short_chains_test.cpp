@@ -29,7 +29,7 @@ auto independent_normals(double mean, double sd) {
 }
 
 ShortChains chains_of(Evaluator& evaluator, const Gaussian& q) {
-  return {evaluator, q, q.draws(kChainCount, 3), 4};
+  return {evaluator, q, q, q.draws(kChainCount, 3), 4};
 }
 
 TEST(ShortChains, OfTheApproximationItselfStayThere) {
@@ -90,6 +90,31 @@ TEST(ShortChains, AreTheSameForAnyNumberOfThreads) {
   EXPECT_EQ(means[0], means[1]);
 }
 
+TEST(ShortChains, JumpWhereTrajectoriesAreSlow) {
+  const auto model = independent_normals(0, 1);
+  const Gaussian q = standard_normal();
+  Vector narrow = Vector::Ones(kChainCoordinates);
+  narrow(0) = .02;  // in this metric a trajectory hardly moves the first coordinate
+  const Gaussian metric =
+      Gaussian::low_rank(Vector::Zero(kChainCoordinates), Matrix(kChainCoordinates, 0), narrow);
+  const Gaussian far = Gaussian::low_rank(Vector::Constant(kChainCoordinates, 3),
+                                          Matrix(kChainCoordinates, 0), Vector::Ones(kChainCoordinates));
+  for (const Gaussian* approximation : {&q, &far}) {
+    Evaluator evaluator(model, 1);
+    ShortChains chains(evaluator, metric, *approximation, q.draws(kChainCount, 3), 4);
+    ASSERT_TRUE(chains.settle());
+    const ChainMoments found = chains.run(20, nullptr).coordinates;
+    // A correlation of 64 pairs is .125 by chance.
+    if (approximation == &q) {
+      EXPECT_LT(found.memory(0), .5);
+      EXPECT_LT(std::abs(found.mean(0) / found.mean_se(0)), 4);
+    } else {
+      EXPECT_GT(found.memory(0), .9);
+    }
+    EXPECT_LT(found.memory.tail(kChainCoordinates - 1).cwiseAbs().maxCoeff(), .5);
+  }
+}
+
 TEST(ShortChains, DoNotBeginWhereThereIsNoDensity) {
   const auto model = make_model(kChainCoordinates, [](ConstVectorRef theta, VectorRef gradient) {
     gradient = -theta;
@@ -113,7 +138,7 @@ TEST(ShortChains, SayWhereTheyCannotMove) {
   const Gaussian q = standard_normal();
   Evaluator evaluator(model, 1);
   // From the mode: elsewhere the energy is so large that anything is accepted.
-  ShortChains chains(evaluator, q, Matrix::Zero(kChainCoordinates, kChainCount), 4);
+  ShortChains chains(evaluator, q, q, Matrix::Zero(kChainCoordinates, kChainCount), 4);
   EXPECT_FALSE(chains.settle());
 }
 

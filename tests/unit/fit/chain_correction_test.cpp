@@ -102,10 +102,10 @@ TEST(ChainCorrection, NamesQuantitiesThatNoMarginMends) {
   sd(5) /= 1.6;
   FitResult result = result_of(Vector::Zero(kCorrectedCoordinates), sd);
   FitOptions options;
-  // The mean of the product is 1, and 0 for any margins that are independent of each other.
+  // E[(z^2 - 1) / 2 cos(1.5 z)] = -.37, and 0 for any margins that are independent of each other.
   options.quantities = Quantities{{"product", "five"}, [](ConstMatrixRef theta) {
                                     Matrix out(2, theta.cols());
-                                    out.row(0) = theta.row(1).cwiseProduct(theta.row(2).cwiseAbs2());
+                                    out.row(0) = theta.row(1).array() * (1.5 * theta.row(2).array()).cos();
                                     out.row(1) = theta.row(5);
                                     return out;
                                   }};
