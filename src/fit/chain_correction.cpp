@@ -86,14 +86,15 @@ class ChainCorrection {
         quantities_(options.quantities ? &*options.quantities : nullptr),
         first_(evaluator.evaluations()) {}
 
-  void run() {
+  /// Whether chains, wherever they have come to, leave no mean or sd in doubt.
+  bool run() {
     const Gaussian& metric = result_.posterior.corrected();
     const Index count = affordable_chains(metric.dimension());
-    if (count < kFewestChains || (result_.warnings.empty() && weights_tell())) return;
+    if (count < kFewestChains || (result_.warnings.empty() && weights_tell())) return false;
     const std::uint64_t seed = options_.seed + 10;
     ShortChains chains(evaluator_, metric, result_.posterior.best(),
                        result_.posterior.best().draws(count, seed), seed);
-    if (chains.count() < kFewestChains || !chains.settle()) return;
+    if (chains.count() < kFewestChains || !chains.settle()) return false;
     look_at_result();
     ShortChains::Draws draws = chains.run(kFirstRound, quantities_);
     int iterations = kFirstRound;
@@ -102,17 +103,19 @@ class ChainCorrection {
       iterations *= 2;
       before = std::exchange(draws, chains.run(iterations, quantities_));
     }
-    if (!doubtful(draws) && !known(draws) && !suspicious(draws)) return;
+    if (!doubtful(draws) && !known(draws) && !suspicious(draws)) return have_forgotten(draws);
     correct(draws);
     look_at_result();
     judge(before, draws);
     result_.chain_draws = iterations * chains.count();
+    return result_.trusted && result_.doubts.empty();
   }
 
  private:
   Index affordable_chains(Index dimension) const {
     const std::int64_t each = (settling_iterations() + kFirstRound) * usual_chain_gradients(dimension);
-    const std::int64_t most = std::max(kFirstGradients, result_.gradient_evaluations);
+    const std::int64_t most = std::max(result_.warnings.empty() ? kFirstGradients : kAllGradients,
+                                       result_.gradient_evaluations);
     return std::min(kMostChains, static_cast<Index>(most / each));
   }
 
@@ -190,7 +193,11 @@ class ChainCorrection {
     if (doubtful(draws)) return !known(draws);
     for (Index i = 0; i < found.shift.size(); ++i)
       if (found.size(i) > kDoubt) return !known(draws);
-    return of_interest(draws).memory.maxCoeff() > kRemembered;
+    return !have_forgotten(draws);
+  }
+
+  bool have_forgotten(const ShortChains::Draws& draws) const {
+    return !(of_interest(draws).memory.maxCoeff() > kRemembered);
   }
 
   std::int64_t gradients() const { return evaluator_.evaluations() - first_; }
@@ -315,8 +322,7 @@ bool can_be_corrected(const Model& model, const FitOptions& options, const FitRe
 }  // namespace
 
 bool settle_by_chains(Evaluator& evaluator, const FitOptions& options, FitResult& result) {
-  ChainCorrection(evaluator, options, result).run();
-  return result.chain_draws > 0 && result.trusted && result.doubts.empty();
+  return ChainCorrection(evaluator, options, result).run();
 }
 
 void correct_by_chains(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
