@@ -41,7 +41,7 @@ def statsmodels(x, y):
 
 def sklearn(x, y):
     from sklearn.linear_model import LogisticRegression
-    model = LogisticRegression(penalty=None, solver="lbfgs", fit_intercept=False, max_iter=1000)
+    model = LogisticRegression(C=np.inf, solver="lbfgs", fit_intercept=False, max_iter=1000)
     return fastest(lambda: model.fit(x, y).coef_)
 
 

@@ -41,8 +41,9 @@ constexpr double kMostGrowth = 4;
 /// step is known to gain more.
 constexpr double kOutOfReach = 1.5;
 constexpr double kGoodEnough = 1.5;
-/// The same, and for what a step is known to gain, where all windows together say so.
+/// The same, and for what a step is known to gain, where so many windows together say so, or more.
 constexpr double kShortOfPromise = 2;
+constexpr double kTellingWindows = 3;
 /// Noise, as a share of the tolerance, that a first epoch may leave where it ends the refinement: means are
 /// then known to .02 sds or so, as those of most fits are after two.
 constexpr double kFirstFloorShare = .002;
@@ -203,6 +204,18 @@ Index useful_pairs(Index pairs, double noise, Index most) {
   return static_cast<Index>(std::clamp(enough, static_cast<double>(pairs), static_cast<double>(most)));
 }
 
+void PairNoise::observe(Index pairs, double noise, double signal, double tolerance) {
+  if (!(signal < kShortOfPromise * tolerance)) {
+    *this = {};
+    return;
+  }
+  const auto count = static_cast<double>(pairs);
+  sum_ += count * count * noise;
+  pairs_ += count;
+}
+
+bool PairNoise::known(Index pairs) const { return pairs_ >= kTellingWindows * static_cast<double>(pairs); }
+
 double needed_pairs(const Outlook& outlook) {
   return outlook.noise_of_pair / kAveragedIterations / (kFloorShare * outlook.tolerance);
 }
@@ -218,7 +231,8 @@ bool ends_short_of_promise(const Outlook& outlook) {
 }
 
 bool Refinement::State::ends_short(double signal) {
-  const Outlook outlook{noise_of_pair(), pairs, most_pairs(), signal, tolerance};
+  if (!pair_noise.known(pairs)) return false;
+  const Outlook outlook{pair_noise.mean(), pairs, most_pairs(), signal, tolerance};
   if (!ends_short_of_promise(outlook)) return false;
   status = RefinementStatus::kExhausted;
   stop_detail = fmt::format(

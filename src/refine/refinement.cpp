@@ -259,9 +259,7 @@ void Refinement::State::end_window() {
   const double signal = mean_gain.signal + covariance_gain.signal;
   const double floor = mean_control.noise_floor(mean_gain) + covariance_control.noise_floor(covariance_gain);
   const double se = std::hypot(mean_gain.signal_se, covariance_gain.signal_se);
-  const auto count = static_cast<double>(pairs);
-  noise_sum += count * count * (mean_gain.noise() + covariance_gain.noise());
-  noise_pairs += count;
+  pair_noise.observe(pairs, mean_gain.noise() + covariance_gain.noise(), signal - 2 * se, tolerance);
   if (ends_short(signal - 2 * se)) return;
   const bool quiet = signal < std::max({2 * se, 2 * floor, kQuietShare * tolerance});
   if (!quiet) {
@@ -302,6 +300,7 @@ bool Refinement::State::return_to_best() {
   covariance = best_covariance->clone();
   pairs = std::min(kReturnPairs * pairs, most_pairs());
   mean_control = covariance_control = StepControl();
+  pair_noise = {};
   mean_window.clear();
   covariance_window.clear();
   last_mean_step.resize(0);

@@ -48,8 +48,7 @@ void visit_values(Visit visit, State& s) {
   visit(s.average);
   visit(s.recent);
   visit(s.seen);
-  visit(s.noise_sum);
-  visit(s.noise_pairs);
+  visit(s.pair_noise);
   visit(s.previous);
   visit(s.previous_floor);
   visit(s.window_end);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/noise.hpp"
+#include "refine/promise.hpp"
 #include "refine/refinement.hpp"
 #include "refine/sketched_curvature.hpp"
 
@@ -75,13 +76,10 @@ struct Refinement::State {
   /// As many as the noise of an epoch asks for: that of its averaged iterates, and the standard error of the
   /// signal. Ends the refinement where the largest batches are too small for it.
   void take_more_draws(double floor, double signal_se);
-  /// Ends it where no batch is large enough for what is promised, as far as all windows tell, and where noise
+  /// Ends it where no batch is large enough for what is promised, as far as windows tell, and where noise
   /// costs little more than that and no step is known to gain more. `signal`: of the last window, less two
   /// standard errors.
   bool ends_short(double signal);
-  /// Of one pair of draws, in nats: a mean over all windows, by their pairs. One window of heavy-tailed
-  /// gradients says little.
-  double noise_of_pair() const { return noise_sum / noise_pairs; }
   /// Whether the last batch's ELBO has fallen from the best one by more than noise explains.
   bool collapsed() const;
   /// Keeps the best iterate; true where the present one has fallen so far below it that it has gone back
@@ -122,9 +120,9 @@ struct Refinement::State {
   int quiet_windows = 0;  // windows of the present epoch
   WindowGain mean_gain, covariance_gain;
   IterateAverage average;
-  IterateAverage recent;                  // what a fit that has not converged returns
-  double seen = 0;                        // pairs
-  double noise_sum = 0, noise_pairs = 0;  // of all windows: pairs times noise of a pair, and pairs
+  IterateAverage recent;  // what a fit that has not converged returns
+  double seen = 0;        // pairs
+  PairNoise pair_noise;
   Iterate previous;  // the last epoch's average; before the first the start of full rank, or empty
   double previous_floor = 0;
   Iterate window_end;  // of the last window that was not quiet; empty where there was none

@@ -307,5 +307,24 @@ TEST(Refinement, EndsShortOfItsPromiseWhereNoBatchIsLargeEnough) {
   EXPECT_FALSE(with([](Outlook& other) { other.signal = .25; }));          // there is more to gain
 }
 
+// As a fit comes near, noise falls from thousands of nats a step to a few.
+TEST(Refinement, JudgesNoiseWhereItIsAndNotWhereItWas) {
+  PairNoise noise;
+  EXPECT_FALSE(noise.known(1));
+  noise.observe(512, 30, 3.9, 2);
+  noise.observe(512, 2600, 4, 2);  // on the way: a step gains twice the tolerance
+  EXPECT_FALSE(noise.known(1));
+  noise.observe(512, 20, 3.9, 2);
+  noise.observe(512, 16, 1, 2);
+  EXPECT_FALSE(noise.known(512));
+  noise.observe(512, 12, -1, 2);
+  EXPECT_TRUE(noise.known(512));
+  EXPECT_FALSE(noise.known(1024));
+  EXPECT_NEAR(noise.mean(), 512 * 16, 1e-9);
+  noise.observe(1536, 6, 0, 2);  // as many pairs as all before
+  EXPECT_TRUE(noise.known(1024));
+  EXPECT_NEAR(noise.mean(), .5 * (512 * 16 + 1536 * 6), 1e-9);
+}
+
 }  // namespace
 }  // namespace magva
