@@ -114,8 +114,8 @@ class ChainCorrection {
  private:
   Index affordable_chains(Index dimension) const {
     const std::int64_t each = (settling_iterations() + kFirstRound) * usual_chain_gradients(dimension);
-    const std::int64_t most = std::max(result_.warnings.empty() ? kFirstGradients : kAllGradients,
-                                       result_.gradient_evaluations);
+    const std::int64_t most =
+        std::max(result_.warnings.empty() ? kFirstGradients : kAllGradients, result_.gradient_evaluations);
     return std::min(kMostChains, static_cast<Index>(most / each));
   }
 
@@ -327,7 +327,7 @@ bool settle_by_chains(Evaluator& evaluator, const FitOptions& options, FitResult
 
 void correct_by_chains(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
                        FitResult& result) {
-  if (result.chain_draws > 0 || !can_be_corrected(model, options, result)) return;
+  if (!can_be_corrected(model, options, result)) return;
   Control control({.seconds = options.time_limit - result.seconds}, observers, Phase::kAssessment);
   control.go_on_from({{Phase::kAssessment, 0, result.gradient_evaluations, result.seconds, result.elbo},
                       static_cast<double>(result.gradient_evaluations)});

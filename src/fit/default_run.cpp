@@ -429,7 +429,10 @@ FitResult DefaultRun::report(const Gaussian& q, Assessment assessment, std::int6
 }
 
 FitResult run_default(const Model& model, const FitOptions& options, const std::vector<Observer>& observers) {
-  return DefaultRun(model, options, observers).run();
+  DefaultRun run(model, options, observers);
+  FitResult result = run.run();
+  if (!run.settled_by_chains()) correct_by_chains(model, options, observers, result);
+  return result;
 }
 
 }  // namespace magva

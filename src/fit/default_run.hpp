@@ -27,6 +27,7 @@ class DefaultRun {
  public:
   DefaultRun(const Model& model, const FitOptions& options, const std::vector<Observer>& observers);
   FitResult run();
+  bool settled_by_chains() const { return by_chains_.has_value(); }
 
  private:
   /// All stages before the assessment; throws Stopped where the fit must end.
@@ -120,7 +121,7 @@ class DefaultRun {
 
   Checkpoints checkpoints_;
   std::optional<MixtureFound> hierarchical_;  // where that is the result
-  std::optional<FitResult> by_chains_;        // the same, corrected by short chains
+  std::optional<FitResult> by_chains_;        // the same, where short chains have decided that
   std::optional<MixtureFound> early_;         // where it is not, because of a doubt
   Stage stage_ = Stage::kSearch;
   SearchState search_;

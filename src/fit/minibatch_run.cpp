@@ -6,6 +6,7 @@
 #include "core/elbo.hpp"
 #include "fit/checkpoint_fields.hpp"
 #include "fit/checkpoints.hpp"
+#include "fit/default_run.hpp"
 #include "fit/full_pass.hpp"
 #include "fit/runs.hpp"
 #include "posterior/save.hpp"
@@ -88,8 +89,9 @@ class MinibatchRun {
     options.quantities.reset();
     options.checkpoint.reset();
     double spent = 0;
-    FitResult result = run_default(
-        sample, options, {[&](const FitView& view) { return report_sample(sample.share(), view, spent); }});
+    const std::vector<Observer> observers{
+        [&](const FitView& view) { return report_sample(sample.share(), view, spent); }};
+    FitResult result = DefaultRun(sample, options, observers).run();
     // Which views come last is up to the clock; what the fit has counted is not.
     control_.spend(sample.share() * static_cast<double>(result.gradient_evaluations) - spent);
     for (Warning& warning : result.warnings)

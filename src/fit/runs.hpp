@@ -6,7 +6,7 @@
 
 namespace magva {
 
-/// Without settings: search, curvature, refinement.
+/// Without settings: search, curvature, refinement, short chains.
 FitResult run_default(const Model& model, const FitOptions& options, const std::vector<Observer>& observers);
 
 /// The paper's Algorithm 1, on minibatches too; `full` is the model on all rows, by which it is assessed.
