@@ -24,8 +24,8 @@ constexpr Index kFewestChainParameters = 40;
 constexpr Index kMostChains = 64;
 constexpr Index kFewestChains = 32;
 constexpr int kFirstRound = 20;
-/// Gradients where nothing is in doubt, at most, and where something is: these, or as many as the fit has
-/// taken.
+/// Gradients where nothing is in doubt, at most, and where something is, or a joint Gaussian would be fitted
+/// instead: these, or as many as the fit has taken.
 constexpr std::int64_t kFirstGradients = 10'000;
 constexpr std::int64_t kAllGradients = 100'000;
 /// Chains that remember more of where they began than this, by correlations that are .125 by chance, have not
@@ -79,11 +79,13 @@ double errors_among_many(Index quantities) {
 
 class ChainCorrection {
  public:
-  ChainCorrection(Evaluator& evaluator, const FitOptions& options, FitResult& result)
+  ChainCorrection(Evaluator& evaluator, const FitOptions& options, FitResult& result,
+                  std::int64_t without_doubt)
       : evaluator_(evaluator),
         options_(options),
         result_(result),
         quantities_(options.quantities ? &*options.quantities : nullptr),
+        without_doubt_(without_doubt),
         first_(evaluator.evaluations()) {}
 
   /// Whether chains, wherever they have come to, leave no mean or sd in doubt.
@@ -99,7 +101,8 @@ class ChainCorrection {
     ShortChains::Draws draws = chains.run(kFirstRound, quantities_);
     int iterations = kFirstRound;
     std::optional<ShortChains::Draws> before;
-    while (is_open(draws) && gradients() + 2 * iterations * chains.gradients() <= most_gradients(draws)) {
+    while (is_open(draws) &&
+           gradients() + 2 * iterations * chains.gradients() <= most_gradients(doubtful(draws))) {
       iterations *= 2;
       before = std::exchange(draws, chains.run(iterations, quantities_));
     }
@@ -114,9 +117,7 @@ class ChainCorrection {
  private:
   Index affordable_chains(Index dimension) const {
     const std::int64_t each = (settling_iterations() + kFirstRound) * usual_chain_gradients(dimension);
-    const std::int64_t most =
-        std::max(result_.warnings.empty() ? kFirstGradients : kAllGradients, result_.gradient_evaluations);
-    return std::min(kMostChains, static_cast<Index>(most / each));
+    return std::min(kMostChains, static_cast<Index>(most_gradients(!result_.warnings.empty()) / each));
   }
 
   bool weights_tell() {
@@ -201,8 +202,8 @@ class ChainCorrection {
   }
 
   std::int64_t gradients() const { return evaluator_.evaluations() - first_; }
-  std::int64_t most_gradients(const ShortChains::Draws& draws) const {
-    return std::max(doubtful(draws) ? kAllGradients : kFirstGradients, result_.gradient_evaluations);
+  std::int64_t most_gradients(bool in_doubt) const {
+    return std::max(in_doubt ? kAllGradients : without_doubt_, result_.gradient_evaluations);
   }
 
   void correct(const ShortChains::Draws& draws) {
@@ -299,7 +300,8 @@ class ChainCorrection {
   const FitOptions& options_;
   FitResult& result_;
   const Quantities* quantities_;
-  const std::int64_t first_;  // evaluations before all of this
+  const std::int64_t without_doubt_;  // gradients, at most, where nothing is in doubt
+  const std::int64_t first_;          // evaluations before all of this
   struct {
     Vector mean, sd;
   } reported_;
@@ -322,7 +324,7 @@ bool can_be_corrected(const Model& model, const FitOptions& options, const FitRe
 }  // namespace
 
 bool settle_by_chains(Evaluator& evaluator, const FitOptions& options, FitResult& result) {
-  return ChainCorrection(evaluator, options, result).run();
+  return ChainCorrection(evaluator, options, result, kAllGradients).run();
 }
 
 void correct_by_chains(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
@@ -333,7 +335,7 @@ void correct_by_chains(const Model& model, const FitOptions& options, const std:
                       static_cast<double>(result.gradient_evaluations)});
   Evaluator evaluator(model, choose_threads(options.threads, model), &control);
   try {
-    ChainCorrection(evaluator, options, result).run();
+    ChainCorrection(evaluator, options, result, kFirstGradients).run();
   } catch (const Stopped&) {  // there was no time for it
   }
   result.seconds = control.seconds();
