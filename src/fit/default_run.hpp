@@ -80,8 +80,9 @@ class DefaultRun {
   bool is_without_doubt(const MixtureFound& found);
   /// Whether short chains leave nothing of it in doubt; it is then `by_chains_`.
   bool settles_by_chains(const MixtureFound& found);
-  /// Whether a search from elsewhere does not find other mass.
-  bool has_all_mass(const MixtureFound& found, const MeanField& first);
+  /// Where searches from elsewhere find other mass than that of a mixture that was found from `first`.
+  std::optional<MeanField> mass_elsewhere(const MixtureFound& found, const MeanField& first);
+  bool is_elsewhere(const MixtureFound& found, const MeanField& first, const MeanField& other);
   /// Whether the ELBO of a mixture is clearly below that of a joint Gaussian.
   bool below(const Assessment& mixture, const Gaussian& joint);
   void keep_candidate(const Gaussian& around);

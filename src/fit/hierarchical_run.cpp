@@ -20,6 +20,10 @@ namespace {
 /// Another search ends elsewhere if a mean differs by so many sds, and its ELBO is lower by fewer nats.
 constexpr double kMassApart = 3;
 constexpr double kMassNats = 4;
+/// Searches for mass elsewhere have this share of the gradients so far, and one search at least. Where the
+/// ELBO is higher by kMassNats there, a mixture is found there, in so many places at most.
+constexpr double kElsewhereShare = .1;
+constexpr int kMassPlaces = 3;
 /// Draws of a mean-field Gaussian, by which it is compared with places on the way to a mode.
 constexpr Index kPlaceDraws = 100;
 /// Draws of the joint Gaussian, whose ELBO is below that of a mixture.
@@ -40,12 +44,9 @@ Assessment far_mixture(Evaluator& evaluator, const GaussianMixture& mixture, std
   return out;
 }
 
-/// The largest distance of one of these means, in sds of the mixture.
-double apart(const GaussianMixture& mixture, const Vector& mean, const std::vector<Index>& coordinates) {
-  const Vector distance = (mean - mixture.mean()).cwiseQuotient(mixture.sd()).cwiseAbs();
-  double largest = 0;
-  for (const Index i : coordinates) largest = std::max(largest, distance(i));
-  return largest;
+/// The largest distance of a mean, in sds of the mixture.
+double apart(const GaussianMixture& mixture, const Vector& mean) {
+  return (mean - mixture.mean()).cwiseQuotient(mixture.sd()).cwiseAbs().maxCoeff();
 }
 
 }  // namespace
@@ -53,27 +54,34 @@ double apart(const GaussianMixture& mixture, const Vector& mean, const std::vect
 bool DefaultRun::fit_hierarchical() {
   if (model_.expectations() != nullptr || !may_return_mixture(model_, options_)) return false;
   control_.enter(Phase::kSearch);
-  const auto first = fit_mean_field(evaluator_, search_.points.front(), options_.seed);
-  if (!first) return false;
-  candidate_ = Candidate{{first->mean, Vector::Zero(first->mean.size()), first->elbo},
-                         std::nullopt,
-                         false,
-                         0,
-                         nullptr,
-                         first->sd};
-  control_.enter(Phase::kShape);
-  auto found = find_mixture(evaluator_, *first, search_.pattern, options_);
-  if (!found) {
-    keep_place(*first);
+  auto mass = fit_mean_field(evaluator_, search_.points.front(), options_.seed);
+  if (!mass) return false;
+  for (int place = 1;; ++place) {
+    candidate_ = Candidate{
+        {mass->mean, Vector::Zero(mass->mean.size()), mass->elbo}, std::nullopt, false, 0, nullptr, mass->sd};
+    control_.enter(Phase::kShape);
+    auto found = find_mixture(evaluator_, *mass, search_.pattern, options_);
+    if (!found) {
+      keep_place(*mass);
+      return false;
+    }
+    std::optional<MeanField> other;
+    if (is_without_doubt(*found) || settles_by_chains(*found)) {
+      other = mass_elsewhere(*found, *mass);
+      if (!other) {
+        hierarchical_ = std::move(found);
+        return true;
+      }
+    }
+    by_chains_.reset();
+    if (other && other->elbo > mass->elbo + kMassNats && place < kMassPlaces) {
+      mass = std::move(other);
+      continue;
+    }
+    keep_candidate(found->around);
+    if (found->assessed) early_ = std::move(found);  // else the posterior is not near it
     return false;
   }
-  if ((is_without_doubt(*found) || settles_by_chains(*found)) && has_all_mass(*found, *first)) {
-    hierarchical_ = std::move(found);
-    return true;
-  }
-  keep_candidate(found->around);
-  if (found->assessed) early_ = std::move(found);  // else the posterior is not near it
-  return false;
 }
 
 bool DefaultRun::is_without_doubt(const MixtureFound& found) {
@@ -94,15 +102,27 @@ bool DefaultRun::settles_by_chains(const MixtureFound& found) {
   return true;
 }
 
-bool DefaultRun::has_all_mass(const MixtureFound& found, const MeanField& first) {
-  if (search_.points.size() < 2) return true;
-  const auto other = fit_mean_field(evaluator_, search_.points[1], options_.seed);
-  if (!other || other->elbo < first.elbo - kMassNats) return true;
-  const Vector distance = (other->mean - found.mixture->mean()).cwiseQuotient(found.mixture->sd());
-  if (distance.cwiseAbs().maxCoeff() < kMassApart) return true;
+std::optional<MeanField> DefaultRun::mass_elsewhere(const MixtureFound& found, const MeanField& first) {
+  if (search_.points.size() < 2) return std::nullopt;
+  std::vector<Vector> starts = {search_.points[1], -first.mean};  // signs and labels may be arbitrary
+  starts.insert(starts.end(), search_.points.begin() + 2, search_.points.end());
+  const std::int64_t most =
+      static_cast<std::int64_t>((1 + kElsewhereShare) * static_cast<double>(evaluator_.evaluations()));
+  std::optional<MeanField> best;
+  for (const Vector& start : starts) {
+    auto other = fit_mean_field(evaluator_, start, options_.seed);
+    if (other && is_elsewhere(found, first, *other) && (!best || other->elbo > best->elbo))
+      best = std::move(other);
+    if (evaluator_.evaluations() > most) break;
+  }
+  return best;
+}
+
+bool DefaultRun::is_elsewhere(const MixtureFound& found, const MeanField& first, const MeanField& other) {
+  if (other.elbo < first.elbo - kMassNats || apart(*found.mixture, other.mean) < kMassApart) return false;
   // A mean-field Gaussian may be held by narrow conditionals where there is little mass.
-  const auto moved = hyper_mode_from(evaluator_, *other, search_.pattern, found.hyper_parameters, options_);
-  return moved && apart(*found.mixture, moved->mean(), found.hyper_parameters) < kMassApart;
+  const auto moved = hyper_mode_from(evaluator_, other, search_.pattern, found.hyper_parameters, options_);
+  return !moved || apart(*found.mixture, moved->mean()) >= kMassApart;
 }
 
 // An ELBO prefers hyper-parameters whose others are nearest to a Gaussian to those with most mass; weights of

@@ -23,6 +23,9 @@ constexpr Index kMarginQuantiles = 200;
 constexpr double kMostBend[2] = {2, .7};
 constexpr double kFirstBend = .5;
 constexpr double kLastBend = .02;
+/// Parts of the draws, each of whole chains, that are left out in turn; the first step then.
+constexpr std::size_t kFolds = 4;
+constexpr double kFoldBend = .16;
 
 using Bend = Eigen::RowVector2d;
 
@@ -85,10 +88,10 @@ double plot_correlation(const Bend& bend, const Vector& quantiles) {
 }
 
 /// Steps along both axes, halved where none is better.
-Bend best_bend(const Vector& quantiles) {
-  Bend best = Bend::Zero();
+Bend best_bend(const Vector& quantiles, const Bend& from, double first_step) {
+  Bend best = from;
   double highest = plot_correlation(best, quantiles);
-  for (double step = kFirstBend; step >= kLastBend;) {
+  for (double step = first_step; step >= kLastBend;) {
     bool better = false;
     for (const Index axis : {0, 1})
       for (const double sign : {-1., 1.}) {
@@ -105,22 +108,31 @@ Bend best_bend(const Vector& quantiles) {
   return best;
 }
 
-bool brings_nearer(const Bend& bend, const Vector& quantiles) {
-  return plot_correlation(bend, quantiles) > plot_correlation(Bend::Zero(), quantiles);
+/// How much nearer margins are to parts of the values than a normal margin is, if they are chosen by the
+/// rest.
+double gain_by_cross_validation(const std::vector<double>& values, const Bend& by_all) {
+  double gain = 0;
+  for (std::size_t k = 0; k < kFolds; ++k) {
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(k * values.size() / kFolds);
+    const auto last = values.begin() + static_cast<std::ptrdiff_t>((k + 1) * values.size() / kFolds);
+    std::vector<double> rest(values.begin(), first);
+    rest.insert(rest.end(), last, values.end());
+    const Vector left_out = quantiles_of({first, last});
+    gain += plot_correlation(best_bend(quantiles_of(std::move(rest)), by_all, kFoldBend), left_out) -
+            plot_correlation(Bend::Zero(), left_out);
+  }
+  return gain;
 }
 
 }  // namespace
 
 Matrix bends_of(const Matrix& draws) {
-  const Index half = draws.cols() / 2;
   Matrix out = Matrix::Zero(draws.rows(), 2);
   for (Index i = 0; i < draws.rows(); ++i) {
     const Vector row = draws.row(i).transpose();
-    const double* values = row.data();
-    const Vector one = quantiles_of({values, values + half});
-    const Vector two = quantiles_of({values + half, values + row.size()});
-    if (brings_nearer(best_bend(one), two) && brings_nearer(best_bend(two), one))
-      out.row(i) = best_bend(quantiles_of({values, values + row.size()}));
+    const std::vector<double> values(row.begin(), row.end());
+    const Bend bend = best_bend(quantiles_of(values), Bend::Zero(), kFirstBend);
+    if (gain_by_cross_validation(values, bend) > 0) out.row(i) = bend;
   }
   return out;
 }

@@ -15,16 +15,20 @@ struct Groups {
   Vector y;
   double noise;
 
+  double log_density(ConstVectorRef theta, VectorRef gradient) const {
+    const double sd = std::exp(theta(1));
+    const auto z = theta.tail(y.size());
+    const Vector left = (y.array() - theta(0) - sd * z.array()) / noise;
+    gradient(0) = left.sum() - theta(0) / 4;
+    gradient(1) = sd * left.dot(z) - sd * sd + 1;
+    gradient.tail(y.size()) = sd * left - z;
+    return -.5 * (noise * left.squaredNorm() + z.squaredNorm() + theta(0) * theta(0) / 4 + sd * sd) +
+           theta(1);
+  }
+
   auto model() const {
-    return make_model(y.size() + 2, [y = y, noise = noise](ConstVectorRef theta, VectorRef gradient) {
-      const double sd = std::exp(theta(1));
-      const auto z = theta.tail(y.size());
-      const Vector left = (y.array() - theta(0) - sd * z.array()) / noise;
-      gradient(0) = left.sum() - theta(0) / 4;
-      gradient(1) = sd * left.dot(z) - sd * sd + 1;
-      gradient.tail(y.size()) = sd * left - z;
-      return -.5 * (noise * left.squaredNorm() + z.squaredNorm() + theta(0) * theta(0) / 4 + sd * sd) +
-             theta(1);
+    return make_model(y.size() + 2, [groups = *this](ConstVectorRef theta, VectorRef gradient) {
+      return groups.log_density(theta, gradient);
     });
   }
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "fit/mixture_run.hpp"
@@ -125,6 +126,39 @@ TEST(FitMixture, IsWhatTheDefaultReportsOfARandomWalkInNoise) {
     EXPECT_LT(worst_sd(result.posterior.best(), exact), .1);
     EXPECT_TRUE(result.trusted);
   }
+}
+
+/// These groups, and exp(-12) of their mass mirrored: the mean and all effects have other signs there, and
+/// the only hyper-parameter is the same.
+auto with_lesser_mirror_image(const Groups& groups) {
+  return make_model(groups.y.size() + 2, [groups](ConstVectorRef theta, VectorRef gradient) {
+    Vector mirrored = -theta;
+    mirrored(1) = theta(1);
+    Vector gradient_there(theta.size());
+    const double here = groups.log_density(theta, gradient);
+    const double there = groups.log_density(mirrored, gradient_there) - 12;
+    gradient_there *= -1;
+    gradient_there(1) *= -1;
+    const double top = std::max(here, there);
+    const double sum = std::exp(here - top) + std::exp(there - top);
+    gradient = (std::exp(here - top) * gradient + std::exp(there - top) * gradient_there) / sum;
+    return top + std::log(sum);
+  });
+}
+
+// A fit that begins in the mirror image finds a mixture there of which nothing is in doubt.
+TEST(FitMixture, IsFoundWhereThereIsMoreMassGivenTheSameHyperParameters) {
+  Groups groups = simulated_groups(100, .3, .5, 5);
+  groups.y.array() += 3;
+  FitOptions options;
+  options.init = Vector::Zero(102);
+  (*options.init)(0) = -3;
+  const FitResult result = fit(with_lesser_mirror_image(groups), options);
+  const Moments exact = exact_moments(groups);
+  EXPECT_STREQ(result.posterior.best().shape(), "mixture");
+  EXPECT_LT(worst_mean(result.posterior.best(), exact), .05);
+  EXPECT_LT(worst_sd(result.posterior.best(), exact), .05);
+  EXPECT_TRUE(result.trusted);
 }
 
 /// A result that says this of a Gaussian.
