@@ -137,6 +137,8 @@ class Gaussian final : public Posterior {
   void factorise();
   LowRankPlusDiagonalView low_rank_covariance() const;
   Matrix spike(ConstMatrixRef v, const Vector& change) const;
+  /// v' Sigma^-1 v for each column v.
+  Vector squared_lengths(ConstMatrixRef v) const;
   friend void write_gaussian(io::ChecksummedWriter& out, const Gaussian& gaussian);
   friend Gaussian read_gaussian(io::ChecksummedReader& in);
 

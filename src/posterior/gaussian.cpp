@@ -264,7 +264,13 @@ Vector Gaussian::log_density(ConstMatrixRef theta) const {
   if (theta.rows() != dimension()) throw UsageError("the points have another dimension than the posterior");
   const Matrix deviation = theta.colwise() - mean_;
   const double constant = log_det_ + static_cast<double>(dimension()) * std::log(2 * std::numbers::pi);
-  return -.5 * (deviation.cwiseProduct(solve(deviation)).colwise().sum().transpose().array() + constant);
+  return -.5 * (squared_lengths(deviation).array() + constant);
+}
+
+Vector Gaussian::squared_lengths(ConstMatrixRef v) const {
+  if (is_sparse()) return precision_->squared_lengths(v);
+  if (dense_) return factors_.triangularView<Eigen::Lower>().solve(v).colwise().squaredNorm().transpose();
+  return v.cwiseProduct(solve(v)).colwise().sum().transpose();
 }
 
 Gaussian Gaussian::with_correction(Gaussian corrected) const {

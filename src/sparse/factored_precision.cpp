@@ -14,6 +14,11 @@ namespace {
 constexpr double kDenseShare = .1;
 constexpr Index kDenseColumns = 32;
 
+/// Columns that go through a matrix together.
+constexpr Index kLanes = 8;
+using Lane = Eigen::Array<double, kLanes, 1>;
+using Lanes = Eigen::Array<double, kLanes, Eigen::Dynamic>;
+
 std::size_t slot(Index i) { return static_cast<std::size_t>(i); }
 
 BlockPattern scalar_pattern(Index m, const std::vector<Index>& rows, const std::vector<Index>& columns) {
@@ -85,8 +90,17 @@ Vector PrecisionStructure::entries_of_rows() const {
 }
 
 Matrix PrecisionStructure::times(ConstVectorRef values, ConstMatrixRef x) const {
-  const bool nearly_full = kDenseShare * static_cast<double>(m_ * m_) < static_cast<double>(entries());
-  return nearly_full && x.cols() >= kDenseColumns ? dense(values) * x : times_by_entries(values, x);
+  return is_better_dense(x.cols()) ? dense(values) * x : times_by_entries(values, x);
+}
+
+Vector PrecisionStructure::squared_lengths(ConstVectorRef values, ConstMatrixRef x) const {
+  if (!is_better_dense(x.cols())) return squared_lengths_by_entries(values, x);
+  return x.cwiseProduct(dense(values) * x).colwise().sum().transpose();
+}
+
+bool PrecisionStructure::is_better_dense(Index columns) const {
+  return columns >= kDenseColumns &&
+         kDenseShare * static_cast<double>(m_ * m_) < static_cast<double>(entries());
 }
 
 Matrix PrecisionStructure::dense(ConstVectorRef values) const {
@@ -101,8 +115,6 @@ Matrix PrecisionStructure::dense(ConstVectorRef values) const {
 // Some columns at once, side by side: an entry is then read once for all of them. No column depends on the
 // others. Entries of one column of the matrix mostly follow each other: their sum stays in registers.
 Matrix PrecisionStructure::times_by_entries(ConstVectorRef values, ConstMatrixRef x) const {
-  constexpr Index kLanes = 8;
-  using Lanes = Eigen::Array<double, kLanes, Eigen::Dynamic>;
   Matrix out(m_, x.cols());
   Lanes from(kLanes, m_), to(kLanes, m_);
   for (Index first = 0; first < x.cols(); first += kLanes) {
@@ -112,8 +124,8 @@ Matrix PrecisionStructure::times_by_entries(ConstVectorRef values, ConstMatrixRe
     to.setZero();
     for (std::size_t k = 0; k < rows_.size();) {
       const Index j = columns_[k];
-      const Eigen::Array<double, kLanes, 1> at = from.col(j);
-      Eigen::Array<double, kLanes, 1> sum = Eigen::Array<double, kLanes, 1>::Zero();
+      const Lane at = from.col(j);
+      Lane sum = Lane::Zero();
       for (; k < rows_.size() && columns_[k] == j; ++k) {
         const Index i = rows_[k];
         const double value = values(static_cast<Index>(k));
@@ -123,6 +135,27 @@ Matrix PrecisionStructure::times_by_entries(ConstVectorRef values, ConstMatrixRe
       to.col(j) += sum;
     }
     out.middleCols(first, count) = to.topRows(count).transpose().matrix();
+  }
+  return out;
+}
+
+// Half of the memory traffic of a product: the image of x is not formed.
+Vector PrecisionStructure::squared_lengths_by_entries(ConstVectorRef values, ConstMatrixRef x) const {
+  Vector out(x.cols());
+  Lanes from(kLanes, m_);
+  for (Index first = 0; first < x.cols(); first += kLanes) {
+    const Index count = std::min(kLanes, x.cols() - first);
+    from.bottomRows(kLanes - count).setZero();
+    from.topRows(count) = x.middleCols(first, count).transpose().array();
+    Lane total = Lane::Zero();
+    for (std::size_t k = 0; k < rows_.size();) {
+      const Index j = columns_[k];
+      Lane sum = Lane::Zero();
+      for (; k < rows_.size() && columns_[k] == j; ++k)
+        sum += (rows_[k] == j ? .5 : 1) * values(static_cast<Index>(k)) * from.col(rows_[k]);
+      total += sum * from.col(j);
+    }
+    out.segment(first, count) = 2 * total.head(count).matrix();
   }
   return out;
 }
@@ -157,6 +190,12 @@ bool FactoredPrecision::factorise() {
 Matrix FactoredPrecision::times(ConstMatrixRef v) const {
   Matrix out = structure_->times(values_, v);
   if (sums_.cols() > 0) out += sums_ * (sums_.transpose() * v);
+  return out;
+}
+
+Vector FactoredPrecision::squared_lengths(ConstMatrixRef v) const {
+  Vector out = structure_->squared_lengths(values_, v);
+  if (sums_.cols() > 0) out += (sums_.transpose() * v).colwise().squaredNorm().transpose();
   return out;
 }
 

@@ -30,10 +30,14 @@ class PrecisionStructure {
   Vector entries_of_rows() const;
   /// A x for the symmetric matrix A with these values.
   Matrix times(ConstVectorRef values, ConstMatrixRef x) const;
+  /// x' A x for each column x.
+  Vector squared_lengths(ConstVectorRef values, ConstMatrixRef x) const;
 
  private:
   Matrix dense(ConstVectorRef values) const;
+  bool is_better_dense(Index columns) const;
   Matrix times_by_entries(ConstVectorRef values, ConstMatrixRef x) const;
+  Vector squared_lengths_by_entries(ConstVectorRef values, ConstMatrixRef x) const;
 
   Index m_;
   std::vector<Index> rows_;
@@ -56,6 +60,8 @@ class FactoredPrecision {
   double log_determinant() const { return log_det_; }
   /// Sigma^-1 v.
   Matrix times(ConstMatrixRef v) const;
+  /// v' Sigma^-1 v for each column v.
+  Vector squared_lengths(ConstMatrixRef v) const;
   /// Sigma v, by Woodbury's identity.
   Matrix solve(ConstMatrixRef v) const;
   /// The diagonal of Sigma^-1.

@@ -52,6 +52,8 @@ TEST_F(GridPrecision, ProductsAndSolutionsAreThoseOfTheDenseMatrix) {
   ASSERT_TRUE(precision);
   const Matrix v = test::random_matrix(kGridSize, 3, 1);
   EXPECT_LT((precision->times(v) - dense * v).norm(), 1e-12 * (dense * v).norm());
+  const Vector forms = v.cwiseProduct(dense * v).colwise().sum();
+  EXPECT_LT((precision->squared_lengths(v) - forms).norm(), 1e-12 * forms.norm());
   EXPECT_LT((precision->solve(v) - sigma * v).norm(), 1e-12 * (sigma * v).norm());
   EXPECT_LT((precision->diagonal() - dense.diagonal()).norm(), 1e-12 * dense.diagonal().norm());
   EXPECT_NEAR(precision->log_determinant(), -2 * Matrix(dense.llt().matrixL()).diagonal().array().log().sum(),
@@ -74,6 +76,8 @@ TEST(PrecisionStructure, ManyColumnsOfANearlyFullMatrixAreThoseOfOneAtATime) {
   const Matrix together = structure.times(values, v);
   for (Index s = 0; s < v.cols(); ++s)
     EXPECT_LT((together.col(s) - structure.times(values, v.col(s))).norm(), 1e-13 * v.norm());
+  const Vector forms = v.cwiseProduct(together).colwise().sum();
+  EXPECT_LT((structure.squared_lengths(values, v) - forms).norm(), 1e-13 * v.squaredNorm());
 }
 
 TEST_F(GridPrecision, SelectedInversionGivesTheVariances) {
