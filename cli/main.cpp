@@ -55,20 +55,18 @@ int run_program(const std::vector<std::string>& words) {
   return run_command(options::find_command(program, words[0]), {words.begin() + 1, words.end()});
 }
 
-/// One sentence on one line. Never throws: there may be no memory, and nobody who reads it.
+/// One sentence on one line, written at once: other programs may write to the same place, as mpirun does.
+/// Never throws: there may be no memory, and nobody who reads it.
 int fail(ExitCode code, std::initializer_list<const char*> message) noexcept {
   if (rank_in_job() > 0) return code;  // the leading rank says it
-  terminal::say("magva: ");
-  for (const char* part : message) {
-    try {
-      std::string line = part;
-      std::replace(line.begin(), line.end(), '\n', ' ');
-      terminal::say(results::printable(line));
-    } catch (...) {
-      terminal::say("(no memory is left to say it)");
-    }
+  try {
+    std::string sentence = "magva: ";
+    for (const char* part : message) sentence += part;
+    std::replace(sentence.begin(), sentence.end(), '\n', ' ');
+    terminal::say_line(sentence);
+  } catch (...) {
+    terminal::say("magva: no memory is left to say what went wrong\n");
   }
-  terminal::say("\n");
   return code;
 }
 
