@@ -431,7 +431,7 @@ FitResult DefaultRun::report(const Gaussian& q, Assessment assessment, std::int6
 FitResult run_default(const Model& model, const FitOptions& options, const std::vector<Observer>& observers) {
   DefaultRun run(model, options, observers);
   FitResult result = run.run();
-  if (!run.settled_by_chains()) correct_by_chains(model, options, observers, result);
+  if (!run.is_settled()) correct_by_chains(model, options, observers, result);
   return result;
 }
 

@@ -27,7 +27,10 @@ class DefaultRun {
  public:
   DefaultRun(const Model& model, const FitOptions& options, const std::vector<Observer>& observers);
   FitResult run();
-  bool settled_by_chains() const { return by_chains_.has_value(); }
+  /// Whether short chains have nothing to add: they have decided, or weights of a mixture's own draws have.
+  bool is_settled() const {
+    return by_chains_ || (hierarchical_ && hierarchical_->assessed && hierarchical_->assessed->decided);
+  }
 
  private:
   /// All stages before the assessment; throws Stopped where the fit must end.

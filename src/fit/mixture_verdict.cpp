@@ -241,6 +241,11 @@ bool undecided(const WeightedDraws& draws, const MomentChanges& changes) {
          largest_change(changes, errors_among(changes.mean.size())).size < kDoubt / 2;
 }
 
+/// No change is as large as a doubt, not even by chance, and the weights know of all that there is.
+bool decided(const WeightedDraws& draws, const MomentChanges& changes) {
+  return draws.telling() && draws.khat() < kClearKhat && largest_change(changes, 0).size < kDoubt;
+}
+
 }  // namespace
 
 std::optional<AssessedMixture> assess_mixture(Evaluator& evaluator, const GaussianMixture& mixture,
@@ -260,7 +265,7 @@ std::optional<AssessedMixture> assess_mixture(Evaluator& evaluator, const Gaussi
     Assessment found = assessment_of(draws, changes, evaluator.model(), options);
     if (hyper != nullptr) doubt_others(hyper->middle(), evaluator.model(), found);
     const auto doubtful = found.doubts.empty() ? std::nullopt : most_changed(draws);
-    return AssessedMixture{std::move(found), draws.telling(), doubtful};
+    return AssessedMixture{std::move(found), draws.telling(), decided(draws, changes), doubtful};
   }
 }
 

@@ -12,6 +12,7 @@ namespace magva {
 struct AssessedMixture {
   Assessment assessment;
   bool telling;  ///< the weights themselves say so, not only to second order
+  bool decided;  ///< and leave no doubt; short chains would know no more
   /// The parameter that weights change most, if they leave a mean or an sd in doubt.
   std::optional<Index> doubtful;
 
