@@ -35,7 +35,7 @@ from numpyro.infer import MCMC, NUTS
 
 import magva
 
-CHAINS, WARM_UP, KEPT = 2, 600, 1_500
+CHAINS, WARM_UP, KEPT = 4, 1_000, 1_000  # the defaults of Stan and PyMC
 MISLEADING = 0.25
 BOUND = 0.15
 
