@@ -18,6 +18,9 @@ constexpr int kMostRefined = 4;
 /// What is accepted with the last step, and chains that are accepted less often do not move.
 constexpr double kAccepted = .8;
 constexpr double kLeastAccepted = .4;
+/// With fewer the next iterations have steps that are shorter by exp(kShortening x), x what is missing.
+constexpr double kFewAccepted = .7;
+constexpr double kShortening = 2;
 /// Jumps are worth their gradients where so many are accepted; then there is one for every other step.
 constexpr double kLeastJumps = .02;
 constexpr int kStepsOfJump = 2;
@@ -147,13 +150,15 @@ bool ShortChains::settle() {
 ShortChains::Draws ShortChains::run(int iterations, const Quantities* quantities) {
   ChainSums of_coordinates, of_quantities;
   KeptDraws kept(theta_.rows(), count(), iterations);
+  double accepted = 0;
   for (int k = 0; k < iterations; ++k) {
-    move();
+    accepted += move() / iterations;
     if (jumps_ > 0) jump(jumps_);
     of_coordinates.add(theta_);
     kept.add(k, theta_);
     if (quantities != nullptr) of_quantities.add(quantities->at(theta_));
   }
+  if (accepted < kFewAccepted) step_ *= std::exp(kShortening * (accepted - kAccepted));
   return {of_coordinates.moments(start_),
           quantities != nullptr ? of_quantities.moments(quantities->at(start_)) : ChainMoments{},
           kept.take()};

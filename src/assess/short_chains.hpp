@@ -42,7 +42,9 @@ class ShortChains {
     Matrix
         kept;  ///< draws, one a column, chain by chain: of all iterations, or of every so many if m is large
   };
-  /// So many further iterations. Moments of quantities are empty where there are none.
+  /// So many further iterations. Moments of quantities are empty where there are none. Where too few
+  /// trajectories are accepted, as where chains have come to narrower places than those where they began, the
+  /// next ones have shorter steps.
   Draws run(int iterations, const Quantities* quantities);
 
  private:

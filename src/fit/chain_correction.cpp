@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "assess/doubts.hpp"
 #include "assess/short_chains.hpp"
@@ -40,6 +42,8 @@ constexpr Index kSpreadDraws = 200;
 /// they may mislead.
 constexpr double kKnownMoment = .05;
 constexpr double kUnknownMoment = .1;
+/// What goes on moving has made so much of its way since an early round in the last one.
+constexpr double kLastShare = .25;
 /// The largest m for margins with a skewness of their own, which take dense matrices.
 constexpr Index kMostSkewedParameters = 500;
 /// Draws of the approximation for the moments of its quantities.
@@ -100,11 +104,12 @@ class ChainCorrection {
     look_at_result();
     ShortChains::Draws draws = chains.run(kFirstRound, quantities_);
     int iterations = kFirstRound;
-    std::optional<ShortChains::Draws> before;
+    std::vector<ChainMoments> before;
     while (is_open(draws) &&
            gradients() + 2 * iterations * chains.gradients() <= most_gradients(doubtful(draws))) {
       iterations *= 2;
-      before = std::exchange(draws, chains.run(iterations, quantities_));
+      before.push_back(of_interest(draws));
+      draws = chains.run(iterations, quantities_);
     }
     if (!doubtful(draws) && !known(draws) && !suspicious(draws)) return have_forgotten(draws);
     correct(draws);
@@ -157,11 +162,12 @@ class ChainCorrection {
   std::vector<Doubt> in_doubt(const ShortChains::Draws& draws) const { return in_doubt(change(draws)); }
 
   /// The worst first.
-  std::vector<Doubt> in_doubt(const Change& found) const {
+  std::vector<Doubt> in_doubt(
+      const Change& found, const std::function<bool(Index)>& counts = [](Index) { return true; }) const {
     const double errors = errors_among_many(found.shift.size());
     std::vector<Index> which;
     for (Index i = 0; i < found.shift.size(); ++i)
-      if (found.size(i) > kDoubt && found.size(i, errors) > kDoubt / 2) which.push_back(i);
+      if (found.size(i) > kDoubt && found.size(i, errors) > kDoubt / 2 && counts(i)) which.push_back(i);
     std::sort(which.begin(), which.end(), [&](Index a, Index b) { return found.size(a) > found.size(b); });
     std::vector<Doubt> out;
     for (const Index i : which) out.push_back({name_of(i), found.shift(i), std::exp(found.log_sd(i))});
@@ -238,13 +244,13 @@ class ChainCorrection {
 
   /// Where the chains have come to rest, and know where, doubts about the shape are answered. Weights that
   /// say that nothing of it is near the posterior are not: chains do not leave a place that holds them.
-  void judge(const std::optional<ShortChains::Draws>& before, const ShortChains::Draws& draws) {
+  void judge(const std::vector<ChainMoments>& before, const ShortChains::Draws& draws) {
     const bool was_trusted = result_.trusted;
     const std::vector<Warning> old = std::exchange(result_.warnings, {});
     result_.trusted = true;
     doubt_shape(draws);
     doubt_errors(draws);
-    if (before) doubt_moving(*before, draws);
+    doubt_moving(before, draws);
     const bool settled = result_.warnings.empty();
     result_.trusted = result_.trusted && (was_trusted || (settled && only_about_shape(old)));
     if (was_trusted && settled && known(draws)) return;
@@ -274,18 +280,34 @@ class ChainCorrection {
                     100 * found.log_sd_se(worst), kSampleByMcmc));
   }
 
-  /// Moments that are not those of the round before are not the last.
-  void doubt_moving(const ShortChains::Draws& before, const ShortChains::Draws& now) {
-    const ChainMoments &first = of_interest(before), &second = of_interest(now);
-    Change moved(second, first.mean, first.sd);
-    moved.shift_se =
-        (moved.shift_se.cwiseAbs2() + first.mean_se.cwiseQuotient(first.sd).cwiseAbs2()).cwiseSqrt();
-    moved.log_sd_se = (moved.log_sd_se.cwiseAbs2() + first.log_sd_se.cwiseAbs2()).cwiseSqrt();
-    const std::vector<Doubt> found = in_doubt(moved);
+  /// Moments that are not those of the round before are not the last. Nor are those that are on their way:
+  /// what takes chains long moves by a little from round to round.
+  void doubt_moving(const std::vector<ChainMoments>& before, const ShortChains::Draws& draws) {
+    if (before.empty()) return;
+    const ChainMoments& now = of_interest(draws);
+    std::vector<Doubt> found = in_doubt(moved(before.back(), now));
+    for (std::size_t k = 1; k + 1 < before.size() && found.empty(); ++k)
+      found =
+          in_doubt(moved(before[k], now), [&](Index i) { return goes_on(before[k], before.back(), now, i); });
     if (found.empty()) return;
     warn(fmt::format("short chains of Hamiltonian Monte Carlo still move {}: where they end is not known; {}",
                      found.front().parameter, kSampleByMcmc));
     result_.trusted = result_.trusted && size_of(found.front()) <= kUselessDoubt;
+  }
+
+  /// Whether the last round had its share of what has changed since an early one.
+  static bool goes_on(const ChainMoments& early, const ChainMoments& last, const ChainMoments& now, Index i) {
+    const double mean = now.mean(i) - early.mean(i), log_sd = std::log(now.sd(i) / early.sd(i));
+    if (std::abs(mean) > std::abs(log_sd) * now.sd(i))
+      return (now.mean(i) - last.mean(i)) / mean > kLastShare;
+    return std::log(now.sd(i) / last.sd(i)) / log_sd > kLastShare;
+  }
+
+  static Change moved(const ChainMoments& from, const ChainMoments& to) {
+    Change out(to, from.mean, from.sd);
+    out.shift_se = (out.shift_se.cwiseAbs2() + from.mean_se.cwiseQuotient(from.sd).cwiseAbs2()).cwiseSqrt();
+    out.log_sd_se = (out.log_sd_se.cwiseAbs2() + from.log_sd_se.cwiseAbs2()).cwiseSqrt();
+    return out;
   }
 
   void warn(std::string message) {

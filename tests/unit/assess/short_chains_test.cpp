@@ -62,6 +62,36 @@ TEST(ShortChains, MoveToWhereThePosteriorIs) {
   EXPECT_LT(found.mean_se.maxCoeff(), .1);
 }
 
+/// A standard normal v, and normals with the variance exp(v).
+auto funnel() {
+  return make_model(kChainCoordinates, [](ConstVectorRef theta, VectorRef gradient) {
+    const auto others = static_cast<double>(kChainCoordinates - 1);
+    const double v = theta(0), precision = std::exp(-v);
+    const double squares = theta.tail(kChainCoordinates - 1).squaredNorm();
+    gradient = -precision * theta;
+    gradient(0) = -v - .5 * others + .5 * precision * squares;
+    return -.5 * (v * v + others * v + precision * squares);
+  });
+}
+
+TEST(ShortChains, TakeShorterStepsWhereTheyComeToNarrowerPlaces) {
+  const auto model = funnel();
+  Vector mean = Vector::Zero(kChainCoordinates), sd = Vector::Constant(kChainCoordinates, std::exp(.75));
+  mean(0) = 1.5;
+  sd(0) = .2;
+  const Gaussian wide_end = Gaussian::low_rank(mean, Matrix(kChainCoordinates, 0), sd);
+  Evaluator evaluator(model, 1);
+  ShortChains chains = chains_of(evaluator, wide_end);
+  ASSERT_TRUE(chains.settle());
+  const std::int64_t before = chains.gradients();
+  for (const int iterations : {20, 40, 80, 160, 320}) chains.run(iterations, nullptr);
+  EXPECT_GT(chains.gradients(), before);
+  const ChainMoments found = chains.run(1000, nullptr).coordinates;
+  EXPECT_LT(std::abs(found.mean(0)), 4 * found.mean_se(0));
+  EXPECT_LT(std::abs(std::log(found.sd(0))), 4 * found.log_sd_se(0));
+  EXPECT_LT(found.mean_se(0), .1);
+}
+
 TEST(ShortChains, KnowQuantities) {
   const auto model = independent_normals(0, 1);
   const Gaussian q = standard_normal();
