@@ -44,6 +44,9 @@ constexpr double kKnownMoment = .05;
 constexpr double kUnknownMoment = .1;
 /// What goes on moving has made so much of its way since an early round in the last one.
 constexpr double kLastShare = .25;
+/// What a correction may cost of the ELBO, in nats a parameter, and draws by which it is compared.
+constexpr double kElboShare = .1;
+constexpr Index kElboDraws = 200;
 /// The largest m for margins with a skewness of their own, which take dense matrices.
 constexpr Index kMostSkewedParameters = 500;
 /// Draws of the approximation for the moments of its quantities.
@@ -112,10 +115,9 @@ class ChainCorrection {
       draws = chains.run(iterations, quantities_);
     }
     if (!doubtful(draws) && !known(draws) && !suspicious(draws)) return have_forgotten(draws);
-    correct(draws);
+    if (correct(draws)) result_.chain_draws = iterations * chains.count();
     look_at_result();
     judge(before, draws);
-    result_.chain_draws = iterations * chains.count();
     return result_.trusted && result_.doubts.empty();
   }
 
@@ -212,27 +214,50 @@ class ChainCorrection {
     return std::max(in_doubt ? kAllGradients : without_doubt_, result_.gradient_evaluations);
   }
 
-  void correct(const ShortChains::Draws& draws) {
-    Gaussian& posterior = result_.posterior;
+  /// All coordinates; where that costs much of the ELBO, those in doubt alone; where that does, too, none.
+  /// Each is stretched for itself: where some that are each known to a twentieth have a sum that is known a
+  /// hundred times better, as effects and the intercept have, what is noise in them would spoil the sum.
+  bool correct(const ShortChains::Draws& draws) {
+    const Gaussian fitted = result_.posterior;
+    const double least = elbo_of(fitted) - kElboShare * static_cast<double>(fitted.dimension());
+    for (const double change : {0., kDoubt}) {
+      result_.posterior = corrected(fitted, draws, change);
+      if (!(elbo_of(result_.posterior) < least)) return true;
+    }
+    result_.posterior = fitted;
+    return false;
+  }
+
+  double elbo_of(const Gaussian& posterior) {
+    const Matrix theta = posterior.best().draws(kElboDraws, options_.seed + 11);
+    return (evaluator_.evaluate_values(theta) - posterior.best().log_density(theta)).mean();
+  }
+
+  /// Coordinates that the chains change by so much.
+  Gaussian corrected(const Gaussian& posterior, const ShortChains::Draws& draws, double least_change) const {
     const Vector mean = posterior.best().mean(), sd = posterior.best().sd();
     const ChainMoments& chains = draws.coordinates;
     const Change found(chains, mean, sd);
-    const Matrix bends = can_be_skewed() ? bends_of(draws.kept) : Matrix();
+    Matrix bends = can_be_skewed() ? bends_of(draws.kept) : Matrix();
     Vector scale = beyond_noise(found.log_sd, found.log_sd_se).array().exp();
     Vector moved = mean + sd.cwiseProduct(beyond_noise(found.shift, found.shift_se));
-    for (Index i = 0; i < bends.rows(); ++i)
-      if (!bends.row(i).isZero(0)) {  // the mean and the sd that belong to that margin
+    for (Index i = 0; i < mean.size(); ++i) {
+      if (found.size(i) < least_change) {
+        scale(i) = 1;
+        moved(i) = mean(i);
+        if (bends.size() > 0) bends.row(i).setZero();
+      } else if (bends.size() > 0 && !bends.row(i).isZero(0)) {  // the mean and the sd of that margin
         scale(i) = std::exp(found.log_sd(i));
         moved(i) = chains.mean(i);
       }
+    }
     if (!bends.isZero(0))
-      posterior =
-          posterior.with_shape(with_margins(posterior.corrected(), {moved, scale.cwiseProduct(sd), bends}));
-    else if (!posterior.has_shape())
-      posterior = posterior.without_correction().with_correction(
-          posterior.corrected().without_correction().transformed(moved - scale.cwiseProduct(mean), scale));
-    else
-      posterior = posterior.with_shape(posterior.best().rescaled(moved - scale.cwiseProduct(mean), scale));
+      return posterior.with_shape(
+          with_margins(posterior.corrected(), {moved, scale.cwiseProduct(sd), bends}));
+    const Vector offset = moved - scale.cwiseProduct(mean);
+    if (posterior.has_shape()) return posterior.with_shape(posterior.best().rescaled(offset, scale));
+    return posterior.without_correction().with_correction(
+        posterior.corrected().without_correction().transformed(offset, scale));
   }
 
   /// Mixtures have margins of their own.

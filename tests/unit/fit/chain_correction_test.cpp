@@ -112,6 +112,37 @@ TEST(ChainCorrection, SaysWhatMovesByALittleFromRoundToRound) {
   }));
 }
 
+/// An intercept, and effects that have it with the other sign and something of their own.
+constexpr double kOwn = .5;
+Gaussian intercept_and_effects(double sd) {
+  Matrix factor = Matrix::Constant(kCorrectedCoordinates, 1, -sd);
+  Vector own = Vector::Constant(kCorrectedCoordinates, kOwn);
+  factor(0, 0) = sd;
+  own(0) = .01;
+  return Gaussian::low_rank(Vector::Zero(kCorrectedCoordinates), factor, own);
+}
+
+// An intercept that is too narrow stretches all effects, too, and with these what is their own, which is
+// right.
+TEST(ChainCorrection, LeavesSumsThatMarginsWouldSpoil) {
+  const Gaussian truth = intercept_and_effects(1.6);
+  const auto model = make_model(kCorrectedCoordinates, [&](ConstVectorRef theta, VectorRef gradient) {
+    gradient = -truth.solve(theta);
+    return .5 * theta.dot(gradient);
+  });
+  FitResult result = result_of(Vector::Zero(1), Vector::Ones(1));
+  result.posterior = intercept_and_effects(1);
+  result.warnings.push_back({WarningKind::kKhat, "k-hat is .8"});
+  correct_by_chains(model, {}, {}, result);
+  EXPECT_EQ(result.chain_draws, 0);
+  EXPECT_FALSE(result.warnings.empty());
+  EXPECT_FALSE(result.doubts.empty());
+  const Matrix draws = result.posterior.best().draws(2000, 5);
+  const Eigen::ArrayXd own = draws.row(1) - draws.row(2);
+  // 2,000 draws know it to 1.6 %.
+  EXPECT_NEAR(std::sqrt(own.square().mean()) / (std::sqrt(2.) * kOwn), 1, .08);
+}
+
 TEST(ChainCorrection, NamesQuantitiesThatNoMarginMends) {
   const auto model = normals_and_a_banana();
   Vector sd = Vector::Ones(kCorrectedCoordinates);
