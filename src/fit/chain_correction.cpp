@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -44,9 +45,8 @@ constexpr double kKnownMoment = .05;
 constexpr double kUnknownMoment = .1;
 /// What goes on moving has made so much of its way since an early round in the last one.
 constexpr double kLastShare = .25;
-/// What a correction may cost of the ELBO, in nats a parameter, and draws by which it is compared.
-constexpr double kElboShare = .1;
-constexpr Index kElboDraws = 200;
+/// What a correction may take from the log weights of draws, in nats a parameter.
+constexpr double kWeightShare = .1;
 /// The largest m for margins with a skewness of their own, which take dense matrices.
 constexpr Index kMostSkewedParameters = 500;
 /// Draws of the approximation for the moments of its quantities.
@@ -128,11 +128,14 @@ class ChainCorrection {
   }
 
   bool weights_tell() {
-    const Posterior& best = result_.posterior.best();
-    const Matrix theta = best.draws(kSpreadDraws, options_.seed + 11);
-    const Vector weights = evaluator_.evaluate_values(theta) - best.log_density(theta);
+    const Vector weights = log_weights(result_.posterior);
     const double mean = weights.mean();
     return (weights.array() - mean).square().mean() < kTellingSpread * kTellingSpread;
+  }
+
+  Vector log_weights(const Gaussian& posterior) {
+    const Matrix theta = posterior.best().draws(kSpreadDraws, options_.seed + 11);
+    return evaluator_.evaluate_values(theta) - posterior.best().log_density(theta);
   }
 
   /// Of what is reported.
@@ -214,23 +217,29 @@ class ChainCorrection {
     return std::max(in_doubt ? kAllGradients : without_doubt_, result_.gradient_evaluations);
   }
 
-  /// All coordinates; where that costs much of the ELBO, those in doubt alone; where that does, too, none.
-  /// Each is stretched for itself: where some that are each known to a twentieth have a sum that is known a
-  /// hundred times better, as effects and the intercept have, what is noise in them would spoil the sum.
+  /// All coordinates; where draws of that have far less weight, those in doubt alone; where that does, too,
+  /// none. Each is stretched for itself: where some that are each known to a twentieth have a sum that is
+  /// known a hundred times better, as effects and the intercept have, what is noise in them would spoil the
+  /// sum.
   bool correct(const ShortChains::Draws& draws) {
     const Gaussian fitted = result_.posterior;
-    const double least = elbo_of(fitted) - kElboShare * static_cast<double>(fitted.dimension());
+    const double least = typical_log_weight(fitted) - kWeightShare * static_cast<double>(fitted.dimension());
     for (const double change : {0., kDoubt}) {
       result_.posterior = corrected(fitted, draws, change);
-      if (!(elbo_of(result_.posterior) < least)) return true;
+      if (!(typical_log_weight(result_.posterior) < least)) return true;
     }
     result_.posterior = fitted;
     return false;
   }
 
-  double elbo_of(const Gaussian& posterior) {
-    const Matrix theta = posterior.best().draws(kElboDraws, options_.seed + 11);
-    return (evaluator_.evaluate_values(theta) - posterior.best().log_density(theta)).mean();
+  /// The median of the log weights of its draws, whose mean is the ELBO, which a few draws far out may make
+  /// anything.
+  double typical_log_weight(const Gaussian& posterior) {
+    Vector weights = log_weights(posterior).unaryExpr(
+        [](double w) { return std::isnan(w) ? -std::numeric_limits<double>::infinity() : w; });
+    const auto middle = weights.begin() + kSpreadDraws / 2;
+    std::nth_element(weights.begin(), middle, weights.end());
+    return *middle;
   }
 
   /// Coordinates that the chains change by so much.
