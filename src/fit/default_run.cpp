@@ -319,7 +319,8 @@ void DefaultRun::try_other_factors() {
   if (stopped_ != StopReason::kConverged || rank == 0 || rank >= model_.dimension()) return;
   if (!alternatives_) {
     control_.enter(Phase::kAlternatives);
-    alternatives_ = Alternatives{compared_elbo(*best_), 2 * best_->iterations(), 0, std::nullopt};
+    const std::int64_t patience = std::max<std::int64_t>(kRivalIterations, 2 * best_->iterations());
+    alternatives_ = Alternatives{compared_elbo(*best_), patience, 0, std::nullopt};
   }
   auto& [elbo, patience, tried, other] = *alternatives_;
   for (; tried < kMostAlternatives; ++tried) {
@@ -336,9 +337,11 @@ void DefaultRun::try_other_factors() {
     other.reset();
     if (best_->status() != RefinementStatus::kConverged) {
       // What promised more has not been seen to its end.
-      stop(StopReason::kIterationLimit,
-           "other factors promised more than those that had converged, and did not converge in twice as many "
-           "iterations");
+      stop(
+          StopReason::kIterationLimit,
+          fmt::format("other factors promised more than those that had converged, and did not converge in {} "
+                      "iterations",
+                      patience));
       return;
     }
     stop_detail_ = best_->stop_detail();

@@ -29,7 +29,7 @@ constexpr int kNewtonDampings = 5;
 constexpr double kFirstDamping = 1e-3;
 /// Shares of Sigma^-1 in the learned curvature, the first that makes it positive definite, for which other
 /// factors are sought before a fit may converge.
-constexpr double kAlternativeShares[] = {.05, .2, .5};
+constexpr double kAlternativeShares[] = {0, .05, .2, .5};
 
 // In the metric of Sigma^-1 for directions, that is of Sigma for gradients.
 double squared_size(const LowRankCovariance& sigma, const Matrix& gradients) {
@@ -108,8 +108,8 @@ class DenseExpectedCurvature final : public ExpectedCurvature {
     newton_root_.resize(0, 0);
   }
 
-  // The highest local maximum for the learned curvature, where it promises more than the one that the
-  // iterates are at.
+  // The highest local maximum for the learned curvature, where it promises more than where the iterates are:
+  // that may be the way from a saddle point, which takes natural gradients long.
   std::optional<CovarianceTangent> alternative(const LowRankCovariance& sigma, double gain,
                                                Control* control) const override {
     if (!in_use() || sigma.p() == 0) return std::nullopt;
@@ -118,7 +118,7 @@ class DenseExpectedCurvature final : public ExpectedCurvature {
       const Matrix mixed = (1 - share) * symmetric() + share * precision;
       if (Eigen::LLT<Matrix>(mixed).info() != Eigen::Success) continue;
       const QuadraticFitter fitter(mixed, control);
-      const double here = fitter.maximize_from(sigma.factors(), sigma.residual_sd()).value;
+      const double here = fitter.value(sigma.factors(), sigma.residual_sd());
       QuadraticFit there = fitter.best(sigma.p());
       if (there.value < here + gain) return std::nullopt;
       return CovarianceTangent{std::move(there.factors), there.residual_sd.array().log()};

@@ -69,12 +69,7 @@ Vector log_weights(Evaluator& evaluator, ConstVectorRef mean, const Covariance& 
   return out;
 }
 
-struct Comparison {
-  double difference;
-  double se;
-};
-
-Comparison compare(const Vector& a, const Vector& b) {
+Comparison compare_weights(const Vector& a, const Vector& b) {
   const Vector d = a - b;
   if (!d.allFinite()) return {-std::numeric_limits<double>::infinity(), 0};
   const auto n = static_cast<double>(d.size());
@@ -94,6 +89,13 @@ ProbeDraws Refinement::State::probe_draws() const {
           std::clamp<Index>(2 * pairs, kFewestProbeDraws, kMostProbeDraws)};
 }
 
+Comparison Refinement::State::compare(ConstVectorRef around, const Covariance& there,
+                                      const Covariance& here) const {
+  const ProbeDraws draws = probe_draws();
+  return compare_weights(log_weights(evaluator, around, there, draws),
+                         log_weights(evaluator, around, here, draws));
+}
+
 bool Refinement::State::try_alternative(const Iterate& base) {
   const auto here = at(base);
   if (!curvature) return false;
@@ -101,9 +103,7 @@ bool Refinement::State::try_alternative(const Iterate& base) {
       curvature->alternative(*here->low_rank(), kAlternativePromise * tolerance, evaluator.control());
   const auto there = other ? at({base.mean, *other}) : nullptr;
   if (there == nullptr) return false;
-  const ProbeDraws draws = probe_draws();
-  const Comparison found = compare(log_weights(evaluator, base.mean, *there, draws),
-                                   log_weights(evaluator, base.mean, *here, draws));
+  const Comparison found = compare(base.mean, *there, *here);
   if (!(found.difference > kProbeShare * tolerance && found.difference > 2 * found.se)) return false;
   mean = base.mean;
   covariance->assign(*other);
@@ -123,9 +123,9 @@ bool Refinement::State::probe_ahead(const Iterate& from, const Iterate& base) {
     const auto candidate = at(there);
     if (candidate == nullptr) break;
     const Vector value = log_weights(evaluator, there.mean, *candidate, draws);
-    const Comparison step = compare(value, best);
+    const Comparison step = compare_weights(value, best);
     if (!(step.difference > 0)) break;
-    const Comparison all = compare(value, now);
+    const Comparison all = compare_weights(value, now);
     if (all.difference > kProbeShare * tolerance && all.difference > 2 * all.se) {
       mean = there.mean;
       covariance->assign(there.covariance);
@@ -167,8 +167,10 @@ void Refinement::State::end_epoch() {
   const auto before = previous.mean.size() > 0 ? at(previous) : nullptr;
   if (here && before) moved = probe_ahead({previous.mean, before->coordinates(&now.covariance)}, now);
   if (here && !moved) moved = try_alternative(now);
-  const bool calm = floor < kFloorShare * tolerance && signal + 2 * se < kSignalShare * tolerance &&
-                    unseen.signal + 2 * unseen.signal_se < kUnseenShare * tolerance;
+  // No step loses: what is estimated to be below zero is noise.
+  const bool calm = floor < kFloorShare * tolerance &&
+                    std::max(0., signal) + 2 * se < kSignalShare * tolerance &&
+                    std::max(0., unseen.signal) + 2 * unseen.signal_se < kUnseenShare * tolerance;
   if (calm && !moved && here && before) {
     const double drift = here->divergence_from(*before, now.mean - previous.mean);
     const bool from_start = previous_floor == 0;  // which has no noise

@@ -52,6 +52,8 @@ constexpr double kShrink = .7;
 constexpr double kCurvatureDifference = .03;
 /// A signal below this share of the tolerance counts as none.
 constexpr double kQuietShare = .1;
+/// Standard errors by which draws say that other factors are no better.
+constexpr double kClearErrors = 2;
 
 Index first_pairs(const Covariance& covariance, Index m) {
   if (covariance.pattern() != nullptr) return kFewestPairs;
@@ -395,6 +397,9 @@ std::optional<Refinement> Refinement::alternative() const {
   if (!other) return std::nullopt;
   auto covariance = s.at({s.mean, *other});
   if (!covariance) return std::nullopt;
+  // What was learned has noise, which factors may be fitted to.
+  const Comparison found = s.compare(s.mean, *covariance, *s.covariance);
+  if (found.difference + kClearErrors * found.se < kAlternativePromise * s.tolerance) return std::nullopt;
   return Refinement(s.evaluator, {posterior().mean(), std::move(covariance), s.curvature->clone()},
                     s.seed + 1, s.tolerance);
 }

@@ -32,6 +32,12 @@ struct ProbeDraws {
   Index count;
 };
 
+/// Of two ELBOs, by the same draws.
+struct Comparison {
+  double difference;
+  double se;
+};
+
 inline double inner(const Vector& gradient, const Vector& step) { return gradient.dot(step); }
 
 /// Of a gradient, from the mean of two halves of a batch and half their difference.
@@ -95,6 +101,8 @@ struct Refinement::State {
   void look_ahead();
   /// Tries other factors than those that the iterates are at; moves there where they are better.
   bool try_alternative(const Iterate& base);
+  /// What one covariance gains over another around a mean, by the probes' draws.
+  Comparison compare(ConstVectorRef around, const Covariance& there, const Covariance& here) const;
   ProbeDraws probe_draws() const;
   std::unique_ptr<Covariance> at(const Iterate& iterate) const;
 
