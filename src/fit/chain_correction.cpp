@@ -34,8 +34,9 @@ constexpr std::int64_t kAllGradients = 100'000;
 /// Chains that remember more of where they began than this, by correlations that are .125 by chance, have not
 /// come to rest.
 constexpr double kRemembered = .5;
-/// Standard errors of a change that may be a doubt.
+/// Standard errors of a change that may be a doubt, and a change that would mislead.
 constexpr double kSuspiciousErrors = 2;
+constexpr double kMisleadingChange = .25;
 /// Importance weights of draws that vary by less have found what there is.
 constexpr double kTellingSpread = .5;
 constexpr Index kSpreadDraws = 200;
@@ -52,6 +53,14 @@ constexpr Index kMostSkewedParameters = 500;
 /// Draws of the approximation for the moments of its quantities.
 constexpr Index kQuantityDraws = 8000;
 
+/// Which coordinates are corrected, those that chains change by so much, and how.
+struct Correction {
+  double least_change;
+  bool may_be_skewed;  // else they are shifted and stretched
+};
+constexpr Correction kAllSkewed{0, true}, kDoubtfulSkewed{kDoubt, true};
+constexpr Correction kAllStretched{0, false}, kDoubtfulStretched{kDoubt, false};
+
 /// How far moments of chains are from those of the approximation, in its sds and as logarithms.
 struct Change {
   Vector shift, log_sd;
@@ -63,12 +72,17 @@ struct Change {
         shift_se(chains.mean_se.cwiseQuotient(sd)),
         log_sd_se(chains.log_sd_se) {}
 
-  /// In units of the larger sd: where the chains' is larger, so is what a mean may be off by.
+  /// In units of the larger sd: where the chains' is larger, so is what a mean may be off by. Less so many
+  /// standard errors.
   double size(Index i, double standard_errors = 0) const {
     const double larger = std::max(1., std::exp(log_sd(i)));
     return std::max((std::abs(shift(i)) - standard_errors * shift_se(i)) / larger,
                     std::abs(log_sd(i)) - standard_errors * log_sd_se(i));
   }
+  /// What it may be, as far as chance goes.
+  double largest(Index i) const { return size(i, -kSuspiciousErrors); }
+  /// Less than a doubt, perhaps, but more than what is left to chance.
+  bool suspicious(Index i) const { return size(i) > kDoubt && size(i, kSuspiciousErrors) > 0; }
   double error(Index i) const { return std::max(shift_se(i) / std::exp(log_sd(i)), log_sd_se(i)); }
 };
 
@@ -114,9 +128,9 @@ class ChainCorrection {
       before.push_back(of_interest(draws));
       draws = chains.run(iterations, quantities_);
     }
-    if (!doubtful(draws) && !known(draws) && !suspicious(draws)) return have_forgotten(draws);
+    if (!doubtful(draws) && !known(draws) && !suspicious(draws) && !may_mislead(draws))
+      return have_forgotten(draws);
     if (correct(draws)) result_.chain_draws = iterations * chains.count();
-    look_at_result();
     judge(before, draws);
     return result_.trusted && result_.doubts.empty();
   }
@@ -166,13 +180,19 @@ class ChainCorrection {
 
   std::vector<Doubt> in_doubt(const ShortChains::Draws& draws) const { return in_doubt(change(draws)); }
 
-  /// The worst first.
   std::vector<Doubt> in_doubt(
       const Change& found, const std::function<bool(Index)>& counts = [](Index) { return true; }) const {
     const double errors = errors_among_many(found.shift.size());
+    return doubts(found, [&](Index i) {
+      return found.size(i) > kDoubt && found.size(i, errors) > kDoubt / 2 && counts(i);
+    });
+  }
+
+  /// The worst first.
+  std::vector<Doubt> doubts(const Change& found, const std::function<bool(Index)>& counts) const {
     std::vector<Index> which;
     for (Index i = 0; i < found.shift.size(); ++i)
-      if (found.size(i) > kDoubt && found.size(i, errors) > kDoubt / 2 && counts(i)) which.push_back(i);
+      if (counts(i)) which.push_back(i);
     std::sort(which.begin(), which.end(), [&](Index a, Index b) { return found.size(a) > found.size(b); });
     std::vector<Doubt> out;
     for (const Index i : which) out.push_back({name_of(i), found.shift(i), std::exp(found.log_sd(i))});
@@ -190,19 +210,25 @@ class ChainCorrection {
     return !result_.warnings.empty() || !in_doubt(draws).empty();
   }
 
-  /// Less than a doubt, but more than what is left to chance.
   bool suspicious(const ShortChains::Draws& draws) const {
     const Change found = change(draws);
     for (Index i = 0; i < found.shift.size(); ++i)
-      if (found.size(i) > kDoubt && found.size(i, kSuspiciousErrors) > 0) return true;
+      if (found.suspicious(i)) return true;
     return false;
   }
 
-  /// Whether further rounds may say something else: where nothing is in doubt yet that of a change that would
-  /// mislead, if it is one, and while chains are near where they began; else all moments must be known.
+  bool may_mislead(const ShortChains::Draws& draws) const {
+    const Change found = change(draws);
+    for (Index i = 0; i < found.shift.size(); ++i)
+      if (found.largest(i) > kMisleadingChange) return true;
+    return false;
+  }
+
+  /// Whether further rounds may say something else: where nothing is in doubt yet that there is a change that
+  /// would mislead, and while chains are near where they began; else all moments must be known.
   bool is_open(const ShortChains::Draws& draws) const {
     const Change found = change(draws);
-    if (doubtful(draws)) return !known(draws);
+    if (doubtful(draws) || may_mislead(draws)) return !known(draws);
     for (Index i = 0; i < found.shift.size(); ++i)
       if (found.size(i) > kDoubt) return !known(draws);
     return !have_forgotten(draws);
@@ -217,19 +243,40 @@ class ChainCorrection {
     return std::max(in_doubt ? kAllGradients : without_doubt_, result_.gradient_evaluations);
   }
 
-  /// All coordinates; where draws of that have far less weight, those in doubt alone; where that does, too,
-  /// none. Each is stretched for itself: where some that are each known to a twentieth have a sum that is
-  /// known a hundred times better, as effects and the intercept have, what is noise in them would spoil the
-  /// sum.
+  /// The first way of correcting that leaves nothing suspicious, or the one that leaves least; none, where
+  /// that leaves less still, or where draws would have far less weight. Each coordinate is stretched for
+  /// itself: where some that are each known to a twentieth have a sum that is known a hundred times better,
+  /// as effects and the intercept have, what is noise in them would spoil the sum.
   bool correct(const ShortChains::Draws& draws) {
     const Gaussian fitted = result_.posterior;
     const double least = typical_log_weight(fitted) - kWeightShare * static_cast<double>(fitted.dimension());
-    for (const double change : {0., kDoubt}) {
-      result_.posterior = corrected(fitted, draws, change);
-      if (!(typical_log_weight(result_.posterior) < least)) return true;
+    Gaussian best = fitted;
+    double left = what_is_left(draws);
+    bool improved = false;
+    for (const Correction how : {kAllSkewed, kDoubtfulSkewed, kAllStretched, kDoubtfulStretched}) {
+      if (how.may_be_skewed && !can_be_skewed()) continue;
+      result_.posterior = corrected(fitted, draws, how);
+      if (typical_log_weight(result_.posterior) < least) continue;
+      look_at_result();
+      const double now = what_is_left(draws);
+      if (!(now < left)) continue;
+      best = result_.posterior;
+      left = now;
+      improved = true;
+      if (!suspicious(draws)) break;
     }
-    result_.posterior = fitted;
-    return false;
+    result_.posterior = best;
+    look_at_result();
+    return improved;
+  }
+
+  /// Of changes that are no chance, squares.
+  double what_is_left(const ShortChains::Draws& draws) const {
+    const Change found = change(draws);
+    double out = 0;
+    for (Index i = 0; i < found.shift.size(); ++i)
+      out += std::pow(std::max(0., found.size(i, kSuspiciousErrors)), 2);
+    return out;
   }
 
   /// The median of the log weights of its draws, whose mean is the ELBO, which a few draws far out may make
@@ -242,16 +289,16 @@ class ChainCorrection {
     return *middle;
   }
 
-  /// Coordinates that the chains change by so much.
-  Gaussian corrected(const Gaussian& posterior, const ShortChains::Draws& draws, double least_change) const {
+  Gaussian corrected(const Gaussian& posterior, const ShortChains::Draws& draws,
+                     const Correction& how) const {
     const Vector mean = posterior.best().mean(), sd = posterior.best().sd();
     const ChainMoments& chains = draws.coordinates;
     const Change found(chains, mean, sd);
-    Matrix bends = can_be_skewed() ? bends_of(draws.kept) : Matrix();
+    Matrix bends = how.may_be_skewed ? bends_of(draws.kept) : Matrix();
     Vector scale = beyond_noise(found.log_sd, found.log_sd_se).array().exp();
     Vector moved = mean + sd.cwiseProduct(beyond_noise(found.shift, found.shift_se));
     for (Index i = 0; i < mean.size(); ++i) {
-      if (found.size(i) < least_change) {
+      if (found.size(i) < how.least_change) {
         scale(i) = 1;
         moved(i) = mean(i);
         if (bends.size() > 0) bends.row(i).setZero();
@@ -291,8 +338,11 @@ class ChainCorrection {
     result_.warnings.insert(result_.warnings.begin(), old.begin(), old.end());
   }
 
+  /// After corrections, which have taken what chance explains.
   void doubt_shape(const ShortChains::Draws& draws) {
-    result_.doubts = in_doubt(draws);
+    const Change found = change(draws);
+    result_.doubts = result_.chain_draws > 0 ? doubts(found, [&](Index i) { return found.suspicious(i); })
+                                             : in_doubt(draws);
     if (result_.doubts.empty()) return;
     warn(fmt::format(
         "short chains of Hamiltonian Monte Carlo find that the approximation misses a part of the "

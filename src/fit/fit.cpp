@@ -154,7 +154,9 @@ FitResult fit(const Model& model, const FitOptions& options, const std::vector<O
     return run_minibatch(*minibatch, options, observers);
   }
   FitResult result = run_default(full, options, observers);
-  try_shapes(full, options, observers, result);
+  const bool by_draws = result.expectations == Expectations::kDraws;
+  if (try_shapes(full, options, observers, result) && by_draws)
+    correct_by_chains(full, options, observers, result);
   warn_of_long_tails(full, options, observers, result);
   return result;
 }

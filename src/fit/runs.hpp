@@ -30,8 +30,8 @@ void correct_by_chains(const Model& model, const FitOptions& options, const std:
 bool settle_by_chains(Evaluator& evaluator, const FitOptions& options, FitResult& result);
 
 /// Fits the shapes that the options, or doubts about the Gaussian, ask for; the best one becomes the
-/// result's.
-void try_shapes(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
+/// result's. Whether it is another one now.
+bool try_shapes(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
                 FitResult& result);
 
 /// Warns of quantities whose variance comes from where the result has none. After all choices between

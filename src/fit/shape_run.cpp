@@ -224,9 +224,11 @@ class ShapeRun {
 
 }  // namespace
 
-void try_shapes(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
+bool try_shapes(const Model& model, const FitOptions& options, const std::vector<Observer>& observers,
                 FitResult& result) {
+  const bool had_shape = result.posterior.has_shape();
   ShapeRun(model, options, observers, result).run();
+  return result.posterior.has_shape() && !had_shape;
 }
 
 }  // namespace magva

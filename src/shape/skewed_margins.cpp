@@ -19,8 +19,7 @@ constexpr Index kMarginPoints = 101;
 constexpr double kMarginReach = 8;
 /// Quantiles of the draws by which margins are chosen.
 constexpr Index kMarginQuantiles = 200;
-/// Skewness and tail are searched for up to these, by steps from the first down to the last.
-constexpr double kMostBend[2] = {2, .7};
+/// Skewness and tail are searched for by steps from the first down to the last.
 constexpr double kFirstBend = .5;
 constexpr double kLastBend = .02;
 /// Parts of the draws, each of whole chains, that are left out in turn; the first step then.
@@ -28,6 +27,15 @@ constexpr std::size_t kFolds = 4;
 constexpr double kFoldBend = .16;
 
 using Bend = Eigen::RowVector2d;
+
+struct BendRange {
+  Bend least, most;
+};
+/// The transform has one tail for both sides. Where a logarithm has a long lower one, as that of a scale has,
+/// an upper one like it would leave the scale itself without moments: long tails are those of margins that
+/// have them on both sides alike.
+const BendRange kSkewedRange{{-2, -.7}, {2, 0}};
+const BendRange kLongTailedRange{{0, 0}, {0, .7}};
 
 Vector bent(const Bend& bend, const Vector& z) {
   Matrix y = z.transpose();
@@ -88,15 +96,15 @@ double plot_correlation(const Bend& bend, const Vector& quantiles) {
 }
 
 /// Steps along both axes, halved where none is better.
-Bend best_bend(const Vector& quantiles, const Bend& from, double first_step) {
-  Bend best = from;
+Bend best_bend(const Vector& quantiles, const BendRange& range, const Bend& from, double first_step) {
+  Bend best = from.cwiseMax(range.least).cwiseMin(range.most);
   double highest = plot_correlation(best, quantiles);
   for (double step = first_step; step >= kLastBend;) {
     bool better = false;
     for (const Index axis : {0, 1})
       for (const double sign : {-1., 1.}) {
         Bend there = best;
-        there(axis) = std::clamp(there(axis) + sign * step, -kMostBend[axis], kMostBend[axis]);
+        there(axis) = std::clamp(there(axis) + sign * step, range.least(axis), range.most(axis));
         const double found = plot_correlation(there, quantiles);
         if (!(found > highest)) continue;
         best = there;
@@ -106,6 +114,13 @@ Bend best_bend(const Vector& quantiles, const Bend& from, double first_step) {
     if (!better) step /= 2;
   }
   return best;
+}
+
+Bend best_bend(const Vector& quantiles, const Bend& from, double first_step) {
+  const Bend skewed = best_bend(quantiles, kSkewedRange, from, first_step);
+  const Bend long_tailed = best_bend(quantiles, kLongTailedRange, from, first_step);
+  return plot_correlation(long_tailed, quantiles) > plot_correlation(skewed, quantiles) ? long_tailed
+                                                                                        : skewed;
 }
 
 /// How much nearer margins are to parts of the values than a normal margin is, if they are chosen by the
