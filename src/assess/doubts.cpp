@@ -38,6 +38,10 @@ bool add_doubt(Doubt doubt, Assessment& out) {
   return true;
 }
 
+double size_of(const Doubt& doubt) {
+  return std::max(std::abs(doubt.shift), std::abs(std::log(doubt.sd_ratio)));
+}
+
 std::string describe(const std::vector<Doubt>& doubts) {
   std::vector<std::string> named;
   for (std::size_t k = 0; k < std::min(kNamed, doubts.size()); ++k) named.push_back(describe(doubts[k]));

@@ -18,6 +18,9 @@ inline constexpr const char* kSampleByMcmc = "sample this model by MCMC";
 /// Of one parameter; false where it is named already.
 bool add_doubt(Doubt doubt, Assessment& out);
 
+/// The larger of its shift, in sds, and of the logarithm of its ratio.
+double size_of(const Doubt& doubt);
+
 std::string describe(const std::vector<Doubt>& doubts);
 
 /// The line alone says too much about means, and about sds unless there is a long tail. What may be noise is

@@ -398,10 +398,6 @@ class ChainCorrection {
     result_.warnings.push_back({WarningKind::kReweighted, std::move(message)});
   }
 
-  static double size_of(const Doubt& doubt) {
-    return std::max(std::abs(doubt.shift), std::abs(std::log(doubt.sd_ratio)));
-  }
-
   Evaluator& evaluator_;
   const FitOptions& options_;
   FitResult& result_;

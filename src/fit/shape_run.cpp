@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "assess/assess.hpp"
+#include "assess/doubts.hpp"
 #include "fit/runs.hpp"
 #include "fit/shape_verdict.hpp"
 #include "shape/base_model.hpp"
@@ -154,25 +155,34 @@ class ShapeRun {
   /// no straight line in the coordinates of its base goes. What the assessment of the Gaussian found there
   /// must have been mended.
   void keep_doubts(const ShapedGaussian& shaped, Assessment& assessment) const {
+    std::vector<Doubt> left = not_mended(shaped);
+    std::erase_if(left, [&](const Doubt& doubt) {
+      return !(size_of(doubt) > kAgreement) || is_named(doubt.parameter, assessment);
+    });
+    if (left.empty()) return;
+    std::stable_sort(left.begin(), left.end(),
+                     [](const Doubt& a, const Doubt& b) { return size_of(a) > size_of(b); });
+    assessment.warn(WarningKind::kReweighted,
+                    fmt::format("the {} shape has not mended {}; {}", shaped.shape(), describe(left),
+                                kSampleByMcmc));
+    if (size_of(left.front()) > kUseless) assessment.trusted = false;
+    assessment.doubts.insert(assessment.doubts.end(), left.begin(), left.end());
+  }
+
+  /// How far the shape's means and sds are from what was found about the Gaussian's.
+  std::vector<Doubt> not_mended(const ShapedGaussian& shaped) const {
     const Vector mean = shaped.mean(), sd = shaped.sd();
     const Gaussian& reported = fitted_.corrected();
     const Vector reported_sd = reported.sd();
+    std::vector<Doubt> out;
     for (const Doubt& doubt : result_.doubts)
       for (Index i = 0; i < model_.dimension(); ++i) {
         if (model_.parameter_name(i) != doubt.parameter) continue;
         const double found_mean = reported.mean()(i) + doubt.shift * reported_sd(i);
-        const Doubt left{doubt.parameter, (found_mean - mean(i)) / sd(i),
-                         doubt.sd_ratio * reported_sd(i) / sd(i)};
-        const double size = std::max(std::abs(left.shift), std::abs(std::log(left.sd_ratio)));
-        if (!(size > kAgreement) || is_named(doubt.parameter, assessment)) continue;
-        assessment.doubts.push_back(left);
-        assessment.warn(
-            WarningKind::kReweighted,
-            fmt::format("the {} shape has not mended {}: its mean is off by about {:.2g} sds and its "
-                        "sd by a factor of about {:.2g}; sample this model by MCMC",
-                        shaped.shape(), left.parameter, std::abs(left.shift), left.sd_ratio));
-        if (size > kUseless) assessment.trusted = false;
+        out.push_back({doubt.parameter, (found_mean - mean(i)) / sd(i),
+                       doubt.sd_ratio * reported_sd(i) / sd(i)});
       }
+    return out;
   }
 
   /// Its log weights hardly vary, so that its KL divergence is below an eighth of a nat.

@@ -1,9 +1,9 @@
 #pragma once
 // What another shape than the Gaussian's may cure, and which of two verdicts is better.
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
+#include "assess/doubts.hpp"
 #include "magva/fit.hpp"
 
 namespace magva {
@@ -30,8 +30,7 @@ struct Verdict {
               : warnings.empty() ? 0
                                  : 1),
         worst(0) {
-    for (const Doubt& doubt : doubts)
-      worst = std::max({worst, std::abs(doubt.shift), std::abs(std::log(doubt.sd_ratio))});
+    for (const Doubt& doubt : doubts) worst = std::max(worst, size_of(doubt));
   }
   bool worse_than(const Verdict& other) const {
     return grade != other.grade ? grade > other.grade : worst > other.worst;
