@@ -37,16 +37,26 @@ Assessment far_mixture(Evaluator& evaluator, const GaussianMixture& mixture, std
   out.elbo = weights.mean();
   out.elbo_se = std::sqrt((weights.array() - out.elbo).square().mean() / static_cast<double>(weights.size()));
   out.khat = smooth_weights(weights).khat;
-  out.distrust(
-      WarningKind::kKhat,
-      "importance weights of the mixture's draws vary so much that they say nothing of its means and "
-      "sds");
+  out.warn(WarningKind::kKhat,
+           "importance weights of the mixture's draws vary so much that they say nothing of its means and "
+           "sds");
   return out;
 }
 
 /// The largest distance of a mean, in sds of the mixture.
 double apart(const GaussianMixture& mixture, const Vector& mean) {
   return (mean - mixture.mean()).cwiseQuotient(mixture.sd()).cwiseAbs().maxCoeff();
+}
+
+/// Whether a precision can be had as a matrix, which says more of where the mass is than the curvature at one
+/// point does: that need not even be positive definite.
+bool has_dense_precision(const Gaussian& q) {
+  return q.is_sparse() && q.dimension() <= kDenseDimension && q.precision()->sums().cols() == 0;
+}
+
+Matrix as_matrix(const FactoredPrecision& precision) {
+  const Index m = precision.dimension();
+  return precision.times(Matrix::Identity(m, m));
 }
 
 }  // namespace
@@ -158,7 +168,11 @@ void DefaultRun::keep_candidate(const Gaussian& around) {
   PathPoint centre{around.mean(), Vector(around.dimension()), 0};
   centre.log_density = evaluator_.evaluate(centre.theta, centre.gradient);
   if (!std::isfinite(centre.log_density)) return;
-  auto candidate = candidate_at(evaluator_, std::move(centre), search_.pattern.get());
+  std::optional<Candidate> candidate;
+  if (has_dense_precision(around))
+    candidate = Candidate{std::move(centre), as_matrix(*around.precision()), false, 0};
+  else
+    candidate = candidate_at(evaluator_, std::move(centre), search_.pattern.get());
   if (!candidate) return;
   candidate->has_mass = true;
   search_.found.candidates.push_back(std::move(*candidate));

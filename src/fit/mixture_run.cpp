@@ -292,9 +292,11 @@ std::optional<MixtureFound> find_mixture(Evaluator& evaluator, const MeanField& 
   const auto entries = pattern ? pattern : full_pattern(m);
   hyper = affordable_part(*entries, std::move(hyper));
   if (hyper.empty()) return std::nullopt;
-  auto mode = sure ? separated_mode(evaluator, around, entries, options.seed) : std::nullopt;
-  if (!mode) mode = find_hyper_mode(evaluator, {around, hyper}, entries, options.seed);
-  if (!mode || (!sure && mode->confirmed.empty())) return std::nullopt;
+  auto mode = separated_mode(evaluator, around, entries, options.seed);
+  if (!mode) {
+    mode = find_hyper_mode(evaluator, {around, hyper}, entries, options.seed);
+    if (!mode || (!sure && mode->confirmed.empty())) return std::nullopt;
+  }
   MixtureFound out{mode->around, nullptr, std::nullopt, mode->hyper};
   MixtureAttempt found =
       mixture_near(evaluator, out.around, out.hyper_parameters, entries, most_gradients(m), options.seed);
@@ -318,8 +320,9 @@ std::optional<Gaussian> hyper_mode_from(Evaluator& evaluator, const MeanField& f
 std::string describe(const MixtureFound& found, const Model& model) {
   std::vector<std::string> names;
   for (const Index i : found.hyper_parameters) names.push_back(model.parameter_name(i));
-  return fmt::format("a mixture of {} Gaussians over {}", found.mixture->components().size(),
-                     fmt::join(names, ", "));
+  const std::string over = fmt::format("over {}", fmt::join(names, ", "));
+  if (!found.mixture) return "a Gaussian at the mode " + over;
+  return fmt::format("a mixture of {} Gaussians {}", found.mixture->components().size(), over);
 }
 
 std::string describe_weights(const AssessedMixture& assessed) {
