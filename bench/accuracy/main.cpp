@@ -119,7 +119,9 @@ void print_default(const std::string& name_of, const Target& target, const std::
     tally.broken += broken ? 1 : 0;
     fmt::print("| {} | {} | default, seed {} | {:.3f} | {:.3f} after {}, {}{} |\n", name_of, rank, k + 1,
                best - runs[k].early, gap, result.gradient_evaluations, to_string(result.stopped),
-               broken ? ", **not as promised**" : "");
+               broken      ? ", **not as promised**"
+               : converged ? ""
+                           : ": " + result.stop_detail);
   }
   std::fflush(stdout);
 }
