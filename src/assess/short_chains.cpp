@@ -109,10 +109,10 @@ class KeptDraws {
 
 }  // namespace
 
-ShortChains::ShortChains(Evaluator& evaluator, const Gaussian& metric, const Posterior& approximation,
-                         Matrix start, std::uint64_t seed)
+ShortChains::ShortChains(Evaluator& evaluator, Gaussian metric, const Posterior& approximation, Matrix start,
+                         std::uint64_t seed)
     : evaluator_(evaluator),
-      metric_(metric),
+      metric_(std::move(metric)),
       approximation_(approximation),
       seed_(seed),
       noise_(seed, NoiseStream::kRandomPoint),
@@ -147,6 +147,12 @@ bool ShortChains::settle() {
   return accepted >= kLeastAccepted;
 }
 
+bool ShortChains::go_on_in(Gaussian metric) {
+  metric_ = std::move(metric);
+  step_ = first_step(theta_.rows());
+  return settle();
+}
+
 ShortChains::Draws ShortChains::run(int iterations, const Quantities* quantities) {
   ChainSums of_coordinates, of_quantities;
   KeptDraws kept(theta_.rows(), count(), iterations);
@@ -160,8 +166,8 @@ ShortChains::Draws ShortChains::run(int iterations, const Quantities* quantities
   }
   if (accepted < kFewAccepted) step_ *= std::exp(kShortening * (accepted - kAccepted));
   return {of_coordinates.moments(start_),
-          quantities != nullptr ? of_quantities.moments(quantities->at(start_)) : ChainMoments{},
-          kept.take()};
+          quantities != nullptr ? of_quantities.moments(quantities->at(start_)) : ChainMoments{}, kept.take(),
+          count()};
 }
 
 // Leapfrog steps for the velocity Sigma p; the momentum p is kept for the energy. Steps differ from chain to

@@ -26,7 +26,7 @@ struct ChainMoments {
 class ShortChains {
  public:
   /// One chain begins at each column of `start`, but for those whose log density is not finite.
-  ShortChains(Evaluator& evaluator, const Gaussian& metric, const Posterior& approximation, Matrix start,
+  ShortChains(Evaluator& evaluator, Gaussian metric, const Posterior& approximation, Matrix start,
               std::uint64_t seed);
 
   Index count() const { return theta_.cols(); }
@@ -37,10 +37,15 @@ class ShortChains {
   /// steps are.
   bool settle();
 
+  const Gaussian& metric() const { return metric_; }
+  /// Goes on in another metric, and settles there.
+  bool go_on_in(Gaussian metric);
+
   struct Draws {
     ChainMoments coordinates, quantities;
-    Matrix
-        kept;  ///< draws, one a column, chain by chain: of all iterations, or of every so many if m is large
+    /// Draws, one a column, chain by chain: of all iterations, or of every so many if m is large.
+    Matrix kept;
+    Index chains;
   };
   /// So many further iterations. Moments of quantities are empty where there are none. Where too few
   /// trajectories are accepted, as where chains have come to narrower places than those where they began, the
@@ -55,7 +60,7 @@ class ShortChains {
   int steps() const;
 
   Evaluator& evaluator_;
-  const Gaussian& metric_;
+  Gaussian metric_;
   const Posterior& approximation_;
   std::uint64_t seed_;
   Noise noise_;

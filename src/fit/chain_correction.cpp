@@ -7,15 +7,15 @@
 #include <functional>
 #include <limits>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "assess/doubts.hpp"
 #include "assess/short_chains.hpp"
+#include "fit/chain_forms.hpp"
 #include "fit/runs.hpp"
 #include "fit/shape_verdict.hpp"
-#include "shape/skewed_margins.hpp"
+#include "mixture/mixture_of_chains.hpp"
 
 namespace magva {
 
@@ -31,11 +31,14 @@ constexpr int kFirstRound = 20;
 /// instead: these, or as many as the fit has taken.
 constexpr std::int64_t kFirstGradients = 10'000;
 constexpr std::int64_t kAllGradients = 100'000;
+/// So many more for chains that have come to rest, and need no more than two further rounds, each of which
+/// takes a root of two off their errors, and some luck.
+constexpr std::int64_t kMoreGradients = 200'000;
+constexpr double kNearlyKnown = 3;
 /// Chains that remember more of where they began than this, by correlations that are .125 by chance, have not
 /// come to rest.
 constexpr double kRemembered = .5;
-/// Standard errors of a change that may be a doubt, and a change that would mislead.
-constexpr double kSuspiciousErrors = 2;
+/// A change that would mislead.
 constexpr double kMisleadingChange = .25;
 /// Importance weights of draws that vary by less have found what there is.
 constexpr double kTellingSpread = .5;
@@ -48,50 +51,12 @@ constexpr double kUnknownMoment = .1;
 constexpr double kLastShare = .25;
 /// What a correction may take from the log weights of draws, in nats a parameter.
 constexpr double kWeightShare = .1;
-/// The largest m for margins with a skewness of their own, which take dense matrices.
-constexpr Index kMostSkewedParameters = 500;
+/// The largest m for mixtures of chains, each cell of which takes matrices of its own, and draws for these.
+constexpr Index kMostMixtureParameters = 200;
 /// Draws of the approximation for the moments of its quantities.
 constexpr Index kQuantityDraws = 8000;
 
-/// Which coordinates are corrected, those that chains change by so much, and how.
-struct Correction {
-  double least_change;
-  bool may_be_skewed;  // else they are shifted and stretched
-};
-constexpr Correction kAllSkewed{0, true}, kDoubtfulSkewed{kDoubt, true};
-constexpr Correction kAllStretched{0, false}, kDoubtfulStretched{kDoubt, false};
-
-/// How far moments of chains are from those of the approximation, in its sds and as logarithms.
-struct Change {
-  Vector shift, log_sd;
-  Vector shift_se, log_sd_se;
-
-  Change(const ChainMoments& chains, const Vector& mean, const Vector& sd)
-      : shift((chains.mean - mean).cwiseQuotient(sd)),
-        log_sd(chains.sd.cwiseQuotient(sd).array().log()),
-        shift_se(chains.mean_se.cwiseQuotient(sd)),
-        log_sd_se(chains.log_sd_se) {}
-
-  /// In units of the larger sd: where the chains' is larger, so is what a mean may be off by. Less so many
-  /// standard errors.
-  double size(Index i, double standard_errors = 0) const {
-    const double larger = std::max(1., std::exp(log_sd(i)));
-    return std::max((std::abs(shift(i)) - standard_errors * shift_se(i)) / larger,
-                    std::abs(log_sd(i)) - standard_errors * log_sd_se(i));
-  }
-  /// What it may be, as far as chance goes.
-  double largest(Index i) const { return size(i, -kSuspiciousErrors); }
-  /// Less than a doubt, perhaps, but more than what is left to chance.
-  bool suspicious(Index i) const { return size(i) > kDoubt && size(i, kSuspiciousErrors) > 0; }
-  double error(Index i) const { return std::max(shift_se(i) / std::exp(log_sd(i)), log_sd_se(i)); }
-};
-
-/// Each with a share that says how far it is beyond chance (Breiman's garrote): next to none of what is one
-/// standard error, nearly all of what is three.
-Vector beyond_noise(const Vector& change, const Vector& se) {
-  const Eigen::ArrayXd squared_errors = change.array().square() / se.array().square();
-  return change.array() * (1 - squared_errors.max(1).inverse());
-}
+constexpr Correction kCorrections[] = {{0, true}, {kDoubt, true}, {0, false}, {kDoubt, false}};
 
 /// Among many quantities the largest error is the largest of as many normals.
 double errors_among_many(Index quantities) {
@@ -111,24 +76,26 @@ class ChainCorrection {
 
   /// Whether chains, wherever they have come to, leave no mean or sd in doubt.
   bool run() {
-    const Gaussian& metric = result_.posterior.corrected();
-    const Index count = affordable_chains(metric.dimension());
+    const Index count = affordable_chains(evaluator_.dimension());
     if (count < kFewestChains || (result_.warnings.empty() && weights_tell())) return false;
     const std::uint64_t seed = options_.seed + 10;
-    ShortChains chains(evaluator_, metric, result_.posterior.best(),
-                       result_.posterior.best().draws(count, seed), seed);
+    const Gaussian fitted = result_.posterior;
+    ShortChains chains(evaluator_, fitted.corrected().without_correction(), fitted.best(),
+                       fitted.best().draws(count, seed), seed);
     if (chains.count() < kFewestChains || !chains.settle()) return false;
-    look_at_result();
+    reported_ = reported_by(fitted);
     ShortChains::Draws draws = chains.run(kFirstRound, quantities_);
     int iterations = kFirstRound;
     std::vector<ChainMoments> before;
-    while (is_open(draws) &&
-           gradients() + 2 * iterations * chains.gradients() <= most_gradients(doubtful(draws))) {
+    while (is_open(draws) && affordable(2 * iterations * chains.gradients(), before, draws)) {
       iterations *= 2;
       before.push_back(of_interest(draws));
+      // Chains take long to where sds are larger than those of their metric.
+      auto metric = other_metric(chains.metric(), draws);
+      if (metric && !chains.go_on_in(std::move(*metric))) break;
       draws = chains.run(iterations, quantities_);
     }
-    if (!doubtful(draws) && !known(draws) && !suspicious(draws) && !may_mislead(draws))
+    if (!doubtful(draws) && !known(draws) && !suspicious(change(draws)) && !may_mislead(draws))
       return have_forgotten(draws);
     if (correct(draws)) result_.chain_draws = iterations * chains.count();
     judge(before, draws);
@@ -153,24 +120,24 @@ class ChainCorrection {
   }
 
   /// Of what is reported.
-  Change change(const ShortChains::Draws& draws) const {
-    return {of_interest(draws), reported_.mean, reported_.sd};
-  }
+  ChainChange change(const ShortChains::Draws& draws) const { return change(draws, reported_); }
   const ChainMoments& of_interest(const ShortChains::Draws& draws) const {
     return quantities_ != nullptr ? draws.quantities : draws.coordinates;
   }
 
-  /// Means and sds of what is reported, by the result as it is now.
-  void look_at_result() {
-    const Posterior& best = result_.posterior.best();
-    if (quantities_ == nullptr) {
-      reported_ = {best.mean(), best.sd()};
-      return;
-    }
+  struct Moments {
+    Vector mean, sd;
+  };
+  ChainChange change(const ShortChains::Draws& draws, const Moments& reported) const {
+    return {of_interest(draws), reported.mean, reported.sd};
+  }
+
+  Moments reported_by(const Gaussian& posterior) const {
+    const Posterior& best = posterior.best();
+    if (quantities_ == nullptr) return {best.mean(), best.sd()};
     const Matrix values = quantities_->at(best.draws(kQuantityDraws, options_.seed + 12));
-    reported_.mean = values.rowwise().mean();
-    reported_.sd =
-        (values.colwise() - reported_.mean).rowwise().norm() / std::sqrt(static_cast<double>(values.cols()));
+    const Vector mean = values.rowwise().mean();
+    return {mean, (values.colwise() - mean).rowwise().norm() / std::sqrt(static_cast<double>(values.cols()))};
   }
 
   std::string name_of(Index quantity) const {
@@ -181,7 +148,7 @@ class ChainCorrection {
   std::vector<Doubt> in_doubt(const ShortChains::Draws& draws) const { return in_doubt(change(draws)); }
 
   std::vector<Doubt> in_doubt(
-      const Change& found, const std::function<bool(Index)>& counts = [](Index) { return true; }) const {
+      const ChainChange& found, const std::function<bool(Index)>& counts = [](Index) { return true; }) const {
     const double errors = errors_among_many(found.shift.size());
     return doubts(found, [&](Index i) {
       return found.size(i) > kDoubt && found.size(i, errors) > kDoubt / 2 && counts(i);
@@ -189,7 +156,7 @@ class ChainCorrection {
   }
 
   /// The worst first.
-  std::vector<Doubt> doubts(const Change& found, const std::function<bool(Index)>& counts) const {
+  std::vector<Doubt> doubts(const ChainChange& found, const std::function<bool(Index)>& counts) const {
     std::vector<Index> which;
     for (Index i = 0; i < found.shift.size(); ++i)
       if (counts(i)) which.push_back(i);
@@ -199,26 +166,28 @@ class ChainCorrection {
     return out;
   }
 
-  bool known(const ShortChains::Draws& draws) const {
-    const Change found = change(draws);
+  bool known(const ShortChains::Draws& draws) const { return largest_error(draws) <= kKnownMoment; }
+
+  double largest_error(const ShortChains::Draws& draws) const {
+    const ChainChange found = change(draws);
+    double out = 0;
     for (Index i = 0; i < found.shift.size(); ++i)
-      if (!(found.error(i) <= kKnownMoment)) return false;
-    return true;
+      if (!(found.error(i) <= out)) out = found.error(i);
+    return out;
   }
 
   bool doubtful(const ShortChains::Draws& draws) const {
     return !result_.warnings.empty() || !in_doubt(draws).empty();
   }
 
-  bool suspicious(const ShortChains::Draws& draws) const {
-    const Change found = change(draws);
+  static bool suspicious(const ChainChange& found) {
     for (Index i = 0; i < found.shift.size(); ++i)
       if (found.suspicious(i)) return true;
     return false;
   }
 
   bool may_mislead(const ShortChains::Draws& draws) const {
-    const Change found = change(draws);
+    const ChainChange found = change(draws);
     for (Index i = 0; i < found.shift.size(); ++i)
       if (found.largest(i) > kMisleadingChange) return true;
     return false;
@@ -227,7 +196,7 @@ class ChainCorrection {
   /// Whether further rounds may say something else: where nothing is in doubt yet that there is a change that
   /// would mislead, and while chains are near where they began; else all moments must be known.
   bool is_open(const ShortChains::Draws& draws) const {
-    const Change found = change(draws);
+    const ChainChange found = change(draws);
     if (doubtful(draws) || may_mislead(draws)) return !known(draws);
     for (Index i = 0; i < found.shift.size(); ++i)
       if (found.size(i) > kDoubt) return !known(draws);
@@ -239,6 +208,15 @@ class ChainCorrection {
   }
 
   std::int64_t gradients() const { return evaluator_.evaluations() - first_; }
+  bool affordable(std::int64_t more, const std::vector<ChainMoments>& before,
+                  const ShortChains::Draws& draws) const {
+    const std::int64_t most = most_gradients(doubtful(draws));
+    if (gradients() + more <= most) return true;
+    const bool nearly_known = most >= kAllGradients && !before.empty() &&
+                              largest_error(draws) <= kNearlyKnown * kKnownMoment &&
+                              still_moving(before, draws).empty();
+    return nearly_known && gradients() + more <= most + kMoreGradients;
+  }
   std::int64_t most_gradients(bool in_doubt) const {
     return std::max(in_doubt ? kAllGradients : without_doubt_, result_.gradient_evaluations);
   }
@@ -246,33 +224,65 @@ class ChainCorrection {
   /// The first way of correcting that leaves nothing suspicious, or the one that leaves least; none, where
   /// that leaves less still, or where draws would have far less weight. Each coordinate is stretched for
   /// itself: where some that are each known to a twentieth have a sum that is known a hundred times better,
-  /// as effects and the intercept have, what is noise in them would spoil the sum.
+  /// as effects and the intercept have, what is noise in them would spoil the sum. Where that does not do,
+  /// it is done to a Gaussian with the chains' covariance, which knows sums.
   bool correct(const ShortChains::Draws& draws) {
     const Gaussian fitted = result_.posterior;
-    const double least = typical_log_weight(fitted) - kWeightShare * static_cast<double>(fitted.dimension());
-    Gaussian best = fitted;
-    double left = what_is_left(draws);
-    bool improved = false;
-    for (const Correction how : {kAllSkewed, kDoubtfulSkewed, kAllStretched, kDoubtfulStretched}) {
-      if (how.may_be_skewed && !can_be_skewed()) continue;
-      result_.posterior = corrected(fitted, draws, how);
-      if (typical_log_weight(result_.posterior) < least) continue;
-      look_at_result();
-      const double now = what_is_left(draws);
-      if (!(now < left)) continue;
-      best = result_.posterior;
-      left = now;
-      improved = true;
-      if (!suspicious(draws)) break;
+    const double before = what_is_left(change(draws));
+    Tried best{fitted, reported_, before};
+    if (!try_corrections(fitted, draws, best) && !fitted.has_shape() &&
+        fitted.dimension() <= kMostDenseParameters) {
+      const Gaussian as_wide = with_covariance_of(draws, fitted);
+      if (!try_corrections(as_wide, draws, best)) try_mixture(as_wide, draws, best);
     }
-    result_.posterior = best;
-    look_at_result();
-    return improved;
+    result_.posterior = std::move(best.posterior);
+    reported_ = std::move(best.reported);
+    return best.left < before;
+  }
+
+  struct Tried {
+    Gaussian posterior;
+    Moments reported;
+    double left;
+  };
+
+  /// Keeps it if it is better. Whether it leaves nothing suspicious.
+  bool keep_better(const Gaussian& posterior, const ShortChains::Draws& draws, Tried& best) const {
+    Moments reported = reported_by(posterior);
+    const ChainChange found = change(draws, reported);
+    const double left = what_is_left(found);
+    if (!(left < best.left)) return false;
+    best = {posterior, std::move(reported), left};
+    return !suspicious(found);
+  }
+
+  /// Until one leaves nothing suspicious, which is then the best, and the answer.
+  bool try_corrections(const Gaussian& of, const ShortChains::Draws& draws, Tried& best) {
+    const double least =
+        typical_log_weight(result_.posterior) - kWeightShare * static_cast<double>(of.dimension());
+    for (const Correction& how : kCorrections) {
+      if (how.may_be_skewed && !can_be_skewed(of)) continue;
+      const Gaussian tried = corrected(of, draws, how);
+      if (typical_log_weight(tried) >= least && keep_better(tried, draws, best)) return true;
+    }
+    return false;
+  }
+
+  /// Where the chains' draws are no Gaussian with margins of its own, as in a funnel. Cells that are too
+  /// coarse for what bends in them have draws where there is no mass.
+  void try_mixture(const Gaussian& of, const ShortChains::Draws& draws, Tried& best) {
+    if (of.dimension() > kMostMixtureParameters) return;
+    auto mixture = mixture_of_chains(of.corrected(), draws.kept, draws.chains);
+    if (!mixture) return;
+    const double there = typical_log_density(mixture->draws(kSpreadDraws, options_.seed + 11));
+    const Index every = std::max<Index>(1, draws.kept.cols() / kSpreadDraws);
+    const Matrix some = draws.kept(Eigen::all, Eigen::seqN(0, kSpreadDraws, every));
+    if (there > typical_log_density(some) - kWeightShare * static_cast<double>(of.dimension()))
+      keep_better(of.without_correction().with_shape(std::move(mixture)), draws, best);
   }
 
   /// Of changes that are no chance, squares.
-  double what_is_left(const ShortChains::Draws& draws) const {
-    const Change found = change(draws);
+  static double what_is_left(const ChainChange& found) {
     double out = 0;
     for (Index i = 0; i < found.shift.size(); ++i)
       out += std::pow(std::max(0., found.size(i, kSuspiciousErrors)), 2);
@@ -281,46 +291,16 @@ class ChainCorrection {
 
   /// The median of the log weights of its draws, whose mean is the ELBO, which a few draws far out may make
   /// anything.
-  double typical_log_weight(const Gaussian& posterior) {
-    Vector weights = log_weights(posterior).unaryExpr(
-        [](double w) { return std::isnan(w) ? -std::numeric_limits<double>::infinity() : w; });
-    const auto middle = weights.begin() + kSpreadDraws / 2;
-    std::nth_element(weights.begin(), middle, weights.end());
+  double typical_log_weight(const Gaussian& posterior) { return median(log_weights(posterior)); }
+  double typical_log_density(const Matrix& theta) { return median(evaluator_.evaluate_values(theta)); }
+
+  /// Undefined values are the lowest.
+  static double median(const Vector& values) {
+    Vector out = values.unaryExpr(
+        [](double x) { return std::isnan(x) ? -std::numeric_limits<double>::infinity() : x; });
+    const auto middle = out.begin() + out.size() / 2;
+    std::nth_element(out.begin(), middle, out.end());
     return *middle;
-  }
-
-  Gaussian corrected(const Gaussian& posterior, const ShortChains::Draws& draws,
-                     const Correction& how) const {
-    const Vector mean = posterior.best().mean(), sd = posterior.best().sd();
-    const ChainMoments& chains = draws.coordinates;
-    const Change found(chains, mean, sd);
-    Matrix bends = how.may_be_skewed ? bends_of(draws.kept) : Matrix();
-    Vector scale = beyond_noise(found.log_sd, found.log_sd_se).array().exp();
-    Vector moved = mean + sd.cwiseProduct(beyond_noise(found.shift, found.shift_se));
-    for (Index i = 0; i < mean.size(); ++i) {
-      if (found.size(i) < how.least_change) {
-        scale(i) = 1;
-        moved(i) = mean(i);
-        if (bends.size() > 0) bends.row(i).setZero();
-      } else if (bends.size() > 0 && !bends.row(i).isZero(0)) {  // the mean and the sd of that margin
-        scale(i) = std::exp(found.log_sd(i));
-        moved(i) = chains.mean(i);
-      }
-    }
-    if (!bends.isZero(0))
-      return posterior.with_shape(
-          with_margins(posterior.corrected(), {moved, scale.cwiseProduct(sd), bends}));
-    const Vector offset = moved - scale.cwiseProduct(mean);
-    if (posterior.has_shape()) return posterior.with_shape(posterior.best().rescaled(offset, scale));
-    return posterior.without_correction().with_correction(
-        posterior.corrected().without_correction().transformed(offset, scale));
-  }
-
-  /// Mixtures have margins of their own.
-  bool can_be_skewed() const {
-    const Gaussian& posterior = result_.posterior;
-    return posterior.dimension() <= kMostSkewedParameters && !posterior.corrected().is_sparse() &&
-           (!posterior.has_shape() || posterior.best().shape() == std::string_view("skewed"));
   }
 
   /// Where the chains have come to rest, and know where, doubts about the shape are answered. Weights that
@@ -340,7 +320,7 @@ class ChainCorrection {
 
   /// After corrections, which have taken what chance explains.
   void doubt_shape(const ShortChains::Draws& draws) {
-    const Change found = change(draws);
+    const ChainChange found = change(draws);
     result_.doubts = result_.chain_draws > 0 ? doubts(found, [&](Index i) { return found.suspicious(i); })
                                              : in_doubt(draws);
     if (result_.doubts.empty()) return;
@@ -352,7 +332,7 @@ class ChainCorrection {
   }
 
   void doubt_errors(const ShortChains::Draws& draws) {
-    const Change found = change(draws);
+    const ChainChange found = change(draws);
     Index worst = 0;
     for (Index i = 0; i < found.shift.size(); ++i)
       if (found.error(i) > found.error(worst)) worst = i;
@@ -367,16 +347,22 @@ class ChainCorrection {
   /// Moments that are not those of the round before are not the last. Nor are those that are on their way:
   /// what takes chains long moves by a little from round to round.
   void doubt_moving(const std::vector<ChainMoments>& before, const ShortChains::Draws& draws) {
-    if (before.empty()) return;
+    const std::vector<Doubt> found = still_moving(before, draws);
+    if (found.empty()) return;
+    warn(fmt::format("short chains of Hamiltonian Monte Carlo still move {}: where they end is not known; {}",
+                     found.front().parameter, kSampleByMcmc));
+    result_.trusted = result_.trusted && size_of(found.front()) <= kUselessDoubt;
+  }
+
+  std::vector<Doubt> still_moving(const std::vector<ChainMoments>& before,
+                                  const ShortChains::Draws& draws) const {
+    if (before.empty()) return {};
     const ChainMoments& now = of_interest(draws);
     std::vector<Doubt> found = in_doubt(moved(before.back(), now));
     for (std::size_t k = 1; k + 1 < before.size() && found.empty(); ++k)
       found =
           in_doubt(moved(before[k], now), [&](Index i) { return goes_on(before[k], before.back(), now, i); });
-    if (found.empty()) return;
-    warn(fmt::format("short chains of Hamiltonian Monte Carlo still move {}: where they end is not known; {}",
-                     found.front().parameter, kSampleByMcmc));
-    result_.trusted = result_.trusted && size_of(found.front()) <= kUselessDoubt;
+    return found;
   }
 
   /// Whether the last round had its share of what has changed since an early one.
@@ -387,8 +373,8 @@ class ChainCorrection {
     return std::log(now.sd(i) / last.sd(i)) / log_sd > kLastShare;
   }
 
-  static Change moved(const ChainMoments& from, const ChainMoments& to) {
-    Change out(to, from.mean, from.sd);
+  static ChainChange moved(const ChainMoments& from, const ChainMoments& to) {
+    ChainChange out(to, from.mean, from.sd);
     out.shift_se = (out.shift_se.cwiseAbs2() + from.mean_se.cwiseQuotient(from.sd).cwiseAbs2()).cwiseSqrt();
     out.log_sd_se = (out.log_sd_se.cwiseAbs2() + from.log_sd_se.cwiseAbs2()).cwiseSqrt();
     return out;
@@ -404,9 +390,7 @@ class ChainCorrection {
   const Quantities* quantities_;
   const std::int64_t without_doubt_;  // gradients, at most, where nothing is in doubt
   const std::int64_t first_;          // evaluations before all of this
-  struct {
-    Vector mean, sd;
-  } reported_;
+  Moments reported_;
 };
 
 /// Chains know nothing of other modes, nor of tails that have no moments.

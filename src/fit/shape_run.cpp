@@ -162,9 +162,8 @@ class ShapeRun {
     if (left.empty()) return;
     std::stable_sort(left.begin(), left.end(),
                      [](const Doubt& a, const Doubt& b) { return size_of(a) > size_of(b); });
-    assessment.warn(WarningKind::kReweighted,
-                    fmt::format("the {} shape has not mended {}; {}", shaped.shape(), describe(left),
-                                kSampleByMcmc));
+    assessment.warn(WarningKind::kReweighted, fmt::format("the {} shape has not mended {}; {}",
+                                                          shaped.shape(), describe(left), kSampleByMcmc));
     if (size_of(left.front()) > kUseless) assessment.trusted = false;
     assessment.doubts.insert(assessment.doubts.end(), left.begin(), left.end());
   }
@@ -179,8 +178,8 @@ class ShapeRun {
       for (Index i = 0; i < model_.dimension(); ++i) {
         if (model_.parameter_name(i) != doubt.parameter) continue;
         const double found_mean = reported.mean()(i) + doubt.shift * reported_sd(i);
-        out.push_back({doubt.parameter, (found_mean - mean(i)) / sd(i),
-                       doubt.sd_ratio * reported_sd(i) / sd(i)});
+        out.push_back(
+            {doubt.parameter, (found_mean - mean(i)) / sd(i), doubt.sd_ratio * reported_sd(i) / sd(i)});
       }
     return out;
   }
