@@ -63,6 +63,19 @@ double errors_among_many(Index quantities) {
   return std::max(2., std::sqrt(2 * std::log(2 * static_cast<double>(quantities))));
 }
 
+/// Of what is reported.
+struct Moments {
+  Vector mean, sd;
+};
+
+/// A posterior, and what chains still change of it.
+struct Tried {
+  Gaussian posterior;
+  Moments reported;
+  double left;
+  bool is_corrected;
+};
+
 class ChainCorrection {
  public:
   ChainCorrection(Evaluator& evaluator, const FitOptions& options, FitResult& result,
@@ -97,7 +110,21 @@ class ChainCorrection {
     }
     if (!doubtful(draws) && !known(draws) && !suspicious(change(draws)) && !may_mislead(draws))
       return have_forgotten(draws);
-    if (correct(draws)) result_.chain_draws = iterations * chains.count();
+    Tried best = best_correction(draws);
+    if (may_have_cells(fitted) && suspicious(change(draws, best.reported))) {
+      const auto enough = static_cast<int>(draws_of_cells(evaluator_.dimension()) / chains.count());
+      if (iterations < enough &&
+          gradients() + enough * chains.gradients() <= kAllGradients + kMoreGradients) {
+        iterations = enough;
+        before.push_back(of_interest(draws));
+        draws = chains.run(iterations, quantities_);
+        best.left = what_is_left(change(draws, best.reported));
+      }
+      try_cells(fitted, draws, best);
+    }
+    if (best.is_corrected) result_.chain_draws = iterations * chains.count();
+    result_.posterior = std::move(best.posterior);
+    reported_ = std::move(best.reported);
     judge(before, draws);
     return result_.trusted && result_.doubts.empty();
   }
@@ -125,9 +152,6 @@ class ChainCorrection {
     return quantities_ != nullptr ? draws.quantities : draws.coordinates;
   }
 
-  struct Moments {
-    Vector mean, sd;
-  };
   ChainChange change(const ShortChains::Draws& draws, const Moments& reported) const {
     return {of_interest(draws), reported.mean, reported.sd};
   }
@@ -226,25 +250,14 @@ class ChainCorrection {
   /// itself: where some that are each known to a twentieth have a sum that is known a hundred times better,
   /// as effects and the intercept have, what is noise in them would spoil the sum. Where that does not do,
   /// it is done to a Gaussian with the chains' covariance, which knows sums.
-  bool correct(const ShortChains::Draws& draws) {
-    const Gaussian fitted = result_.posterior;
-    const double before = what_is_left(change(draws));
-    Tried best{fitted, reported_, before};
+  Tried best_correction(const ShortChains::Draws& draws) {
+    const Gaussian& fitted = result_.posterior;
+    Tried best{fitted, reported_, what_is_left(change(draws)), false};
     if (!try_corrections(fitted, draws, best) && !fitted.has_shape() &&
-        fitted.dimension() <= kMostDenseParameters) {
-      const Gaussian as_wide = with_covariance_of(draws, fitted);
-      if (!try_corrections(as_wide, draws, best)) try_mixture(as_wide, draws, best);
-    }
-    result_.posterior = std::move(best.posterior);
-    reported_ = std::move(best.reported);
-    return best.left < before;
+        fitted.dimension() <= kMostDenseParameters)
+      try_corrections(with_covariance_of(draws, fitted), draws, best);
+    return best;
   }
-
-  struct Tried {
-    Gaussian posterior;
-    Moments reported;
-    double left;
-  };
 
   /// Keeps it if it is better. Whether it leaves nothing suspicious.
   bool keep_better(const Gaussian& posterior, const ShortChains::Draws& draws, Tried& best) const {
@@ -252,7 +265,7 @@ class ChainCorrection {
     const ChainChange found = change(draws, reported);
     const double left = what_is_left(found);
     if (!(left < best.left)) return false;
-    best = {posterior, std::move(reported), left};
+    best = {posterior, std::move(reported), left, true};
     return !suspicious(found);
   }
 
@@ -270,15 +283,17 @@ class ChainCorrection {
 
   /// Where the chains' draws are no Gaussian with margins of its own, as in a funnel. Cells that are too
   /// coarse for what bends in them have draws where there is no mass.
-  void try_mixture(const Gaussian& of, const ShortChains::Draws& draws, Tried& best) {
-    if (of.dimension() > kMostMixtureParameters) return;
-    auto mixture = mixture_of_chains(of.corrected(), draws.kept, draws.chains);
+  void try_cells(const Gaussian& fitted, const ShortChains::Draws& draws, Tried& best) {
+    auto mixture = mixture_of_chains(with_covariance_of(draws, fitted).corrected(), draws.kept, draws.chains);
     if (!mixture) return;
     const double there = typical_log_density(mixture->draws(kSpreadDraws, options_.seed + 11));
     const Index every = std::max<Index>(1, draws.kept.cols() / kSpreadDraws);
     const Matrix some = draws.kept(Eigen::all, Eigen::seqN(0, kSpreadDraws, every));
-    if (there > typical_log_density(some) - kWeightShare * static_cast<double>(of.dimension()))
-      keep_better(of.without_correction().with_shape(std::move(mixture)), draws, best);
+    if (there > typical_log_density(some) - kWeightShare * static_cast<double>(fitted.dimension()))
+      keep_better(fitted.without_correction().with_shape(std::move(mixture)), draws, best);
+  }
+  static bool may_have_cells(const Gaussian& fitted) {
+    return fitted.dimension() <= kMostMixtureParameters && !fitted.has_shape();
   }
 
   /// Of changes that are no chance, squares.

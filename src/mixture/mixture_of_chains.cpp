@@ -16,8 +16,14 @@ namespace {
 constexpr std::size_t kMostCells = 32;
 constexpr Index kDrawsPerParameter = 4;
 constexpr Index kFewestDrawsOfCell = 400;
+constexpr Index kUsualCells = 16;
 /// Squares of third moments, of standardised coordinates, that are worth two cells.
 constexpr double kLeastSkewness = .05;
+/// Only coordinates that have so much of the largest among all draws part cells: in small ones others have as
+/// much by chance.
+constexpr double kPartingShare = .1;
+
+Index fewest_draws(Index dimension) { return std::max(kFewestDrawsOfCell, kDrawsPerParameter * dimension); }
 
 struct Cell {
   std::vector<Index> draws;
@@ -35,11 +41,12 @@ Matrix third_moments(const Matrix& z) {
 class CellsOfChains {
  public:
   CellsOfChains(const Matrix& draws, Index chains)
-      : draws_(draws),
-        chain_(chain_of_columns(draws.cols(), chains)),
-        fewest_(std::max(kFewestDrawsOfCell, kDrawsPerParameter * draws.rows())) {
+      : draws_(draws), chain_(chain_of_columns(draws.cols(), chains)), fewest_(fewest_draws(draws.rows())) {
     std::vector<Index> all(chain_.size());
     for (std::size_t s = 0; s < all.size(); ++s) all[s] = static_cast<Index>(s);
+    const Vector skewness = skewness_of(all);
+    for (Index k = 0; k < skewness.size(); ++k)
+      if (skewness(k) > std::max(kLeastSkewness, kPartingShare * skewness.maxCoeff())) parting_.push_back(k);
     cells_.push_back(looked_at(std::move(all)));
   }
 
@@ -62,26 +69,36 @@ class CellsOfChains {
     const Matrix own = draws_(Eigen::all, cell.draws);
     std::vector<Index> chain;
     for (const Index s : cell.draws) chain.push_back(chain_[static_cast<std::size_t>(s)]);
-    return gaussian_of_chains(near, own.rowwise().mean(), own, chain);
+    const Vector mean = own.rowwise().mean();
+    const Vector sd = (own.colwise() - mean).rowwise().norm() / std::sqrt(static_cast<double>(own.cols()));
+    // Few draws know each variance, but not all axes: those are sought where the cell's variances are alike.
+    return gaussian_of_chains(near.transformed(Vector::Zero(sd.size()), sd.cwiseQuotient(near.sd())), mean,
+                              own, chain);
   }
 
  private:
   /// What both halves of the chains find is no noise: its products have a mean of zero where there is
   /// nothing.
-  Cell looked_at(std::vector<Index> which) const {
-    Cell out{std::move(which)};
-    if (static_cast<Index>(out.draws.size()) < 2 * fewest_) return out;
-    Matrix z = draws_(Eigen::all, out.draws);
+  Vector skewness_of(const std::vector<Index>& which) const {
+    Matrix z = draws_(Eigen::all, which);
     z.colwise() -= Vector(z.rowwise().mean());
     z.array().colwise() /= z.array().square().rowwise().mean().sqrt();
     std::array<std::vector<Index>, 2> half;
-    for (std::size_t s = 0; s < out.draws.size(); ++s)
-      half[static_cast<std::size_t>(chain_[static_cast<std::size_t>(out.draws[s])] % 2)].push_back(
+    for (std::size_t s = 0; s < which.size(); ++s)
+      half[static_cast<std::size_t>(chain_[static_cast<std::size_t>(which[s])] % 2)].push_back(
           static_cast<Index>(s));
     const Matrix agreed =
         third_moments(z(Eigen::all, half[0])).cwiseProduct(third_moments(z(Eigen::all, half[1])));
-    const Vector skewness = agreed.rowwise().sum() + agreed.colwise().sum().transpose();
-    out.skewness = skewness.maxCoeff(&out.coordinate);
+    return agreed.rowwise().sum() + agreed.colwise().sum().transpose();
+  }
+
+  Cell looked_at(std::vector<Index> which) const {
+    Cell out{std::move(which)};
+    if (static_cast<Index>(out.draws.size()) < 2 * fewest_ || parting_.empty()) return out;
+    const Vector skewness = skewness_of(out.draws);
+    out.coordinate = *std::max_element(parting_.begin(), parting_.end(),
+                                       [&](Index a, Index b) { return skewness(a) < skewness(b); });
+    out.skewness = skewness(out.coordinate);
     return out;
   }
 
@@ -100,6 +117,7 @@ class CellsOfChains {
   const Matrix& draws_;
   std::vector<Index> chain_;
   Index fewest_;
+  std::vector<Index> parting_;
   std::vector<Cell> cells_;
 };
 
@@ -119,5 +137,7 @@ std::shared_ptr<const GaussianMixture> mixture_of_chains(const Gaussian& near, c
   return std::make_shared<const GaussianMixture>(
       std::move(components), Eigen::Map<const Vector>(weights.data(), static_cast<Index>(weights.size())));
 }
+
+Index draws_of_cells(Index dimension) { return kUsualCells * fewest_draws(dimension); }
 
 }  // namespace magva

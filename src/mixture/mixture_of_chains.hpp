@@ -15,4 +15,7 @@ namespace magva {
 std::shared_ptr<const GaussianMixture> mixture_of_chains(const Gaussian& near, const Matrix& draws,
                                                          Index chains);
 
+/// So many draws are enough for cells.
+Index draws_of_cells(Index dimension);
+
 }  // namespace magva

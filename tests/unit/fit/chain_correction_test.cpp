@@ -210,6 +210,43 @@ TEST(ChainCorrection, GivesScalesThatAreNearZeroTheirMeanAndSd) {
   EXPECT_NEAR(log_sd_error, -.13, .1);
 }
 
+/// The first coordinate is the logarithm of the sd of the next five, N(0, .5^2).
+constexpr double kFunnelLogSd = .5;
+constexpr Index kFunnelEffects = 5;
+auto normals_and_a_funnel() {
+  return make_model(kCorrectedCoordinates, [](ConstVectorRef theta, VectorRef gradient) {
+    const double precision = std::exp(-2 * theta(0));
+    const double squares = precision * theta.segment(1, kFunnelEffects).squaredNorm();
+    gradient = -theta;
+    gradient(0) = -theta(0) / (kFunnelLogSd * kFunnelLogSd) + squares - kFunnelEffects;
+    gradient.segment(1, kFunnelEffects) *= precision;
+    return -.5 * (std::pow(theta(0) / kFunnelLogSd, 2) + squares +
+                  theta.tail(kCorrectedCoordinates - 1 - kFunnelEffects).squaredNorm()) -
+           kFunnelEffects * theta(0);
+  });
+}
+
+// An effect in units of its sd has the sd 1; if both were independent it would be exp(.5), whatever their
+// margins.
+TEST(ChainCorrection, MendsByCellsWhatNoMarginsMend) {
+  Vector sd = Vector::Ones(kCorrectedCoordinates);
+  sd(0) = kFunnelLogSd;
+  sd.segment(1, kFunnelEffects).setConstant(std::exp(kFunnelLogSd * kFunnelLogSd));
+  FitResult result = result_of(Vector::Zero(kCorrectedCoordinates), sd);
+  FitOptions options;
+  options.quantities = Quantities{{"standardised"}, [](ConstMatrixRef theta) -> Matrix {
+                                    return theta.row(1).array() * (-theta.row(0).array()).exp();
+                                  }};
+  correct_by_chains(normals_and_a_funnel(), options, {}, result);
+  EXPECT_STREQ(result.posterior.best().shape(), "mixture");
+  EXPECT_TRUE(result.trusted);
+  EXPECT_TRUE(result.doubts.empty());
+  const Matrix draws = result.posterior.best().draws(20'000, 5);
+  const Eigen::ArrayXd found = options.quantities->at(draws).row(0);
+  // Chains know log sds to .05, and cells add less.
+  EXPECT_NEAR(.5 * std::log((found - found.mean()).square().mean()), 0, .1);
+}
+
 TEST(ChainCorrection, IsNotForFitsThatHaveNotConvergedNorForOtherDoubts) {
   const auto model = normals_and_a_log_gamma();
   Vector mean = true_mean();
