@@ -1,5 +1,6 @@
 // The last word on a result: do short chains of Hamiltonian Monte Carlo that begin at its draws leave its
-// means and sds as they are? Where they do not, each coordinate is shifted and stretched to have theirs.
+// means and sds as they are? Where they do not, the result becomes one that has theirs: the nearest to what
+// was fitted that does.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,21 +102,19 @@ class ChainCorrection {
     int iterations = kFirstRound;
     std::vector<ChainMoments> before;
     while (is_open(draws) && affordable(2 * iterations * chains.gradients(), before, draws)) {
-      iterations *= 2;
-      before.push_back(of_interest(draws));
       // Chains take long to where sds are larger than those of their metric.
       auto metric = other_metric(chains.metric(), draws);
       if (metric && !chains.go_on_in(std::move(*metric))) break;
+      iterations *= 2;
+      before.push_back(of_interest(draws));
       draws = chains.run(iterations, quantities_);
     }
     if (!doubtful(draws) && !known(draws) && !suspicious(change(draws)) && !may_mislead(draws))
       return have_forgotten(draws);
     Tried best = best_correction(draws);
     if (may_have_cells(fitted) && suspicious(change(draws, best.reported))) {
-      const auto enough = static_cast<int>(draws_of_cells(evaluator_.dimension()) / chains.count());
-      if (iterations < enough &&
-          gradients() + enough * chains.gradients() <= kAllGradients + kMoreGradients) {
-        iterations = enough;
+      if (iterations < iterations_of_cells(chains) && cells_are_affordable(chains)) {
+        iterations = iterations_of_cells(chains);
         before.push_back(of_interest(draws));
         draws = chains.run(iterations, quantities_);
         best.left = what_is_left(change(draws, best.reported));
@@ -291,6 +290,12 @@ class ChainCorrection {
     const Matrix some = draws.kept(Eigen::all, Eigen::seqN(0, kSpreadDraws, every));
     if (there > typical_log_density(some) - kWeightShare * static_cast<double>(fitted.dimension()))
       keep_better(fitted.without_correction().with_shape(std::move(mixture)), draws, best);
+  }
+  int iterations_of_cells(const ShortChains& chains) const {
+    return static_cast<int>(draws_of_cells(evaluator_.dimension()) / chains.count());
+  }
+  bool cells_are_affordable(const ShortChains& chains) const {
+    return gradients() + iterations_of_cells(chains) * chains.gradients() <= kAllGradients + kMoreGradients;
   }
   static bool may_have_cells(const Gaussian& fitted) {
     return fitted.dimension() <= kMostMixtureParameters && !fitted.has_shape();
