@@ -179,6 +179,7 @@ Refinement DefaultRun::start_refinement(const std::vector<Candidate>& candidates
 
 Refinement DefaultRun::compare(std::vector<Refinement> runners, const std::vector<Candidate>& candidates) {
   control_.enter(Phase::kComparison);
+  const double near = kRivalNats + kRivalShare * static_cast<double>(model_.dimension());
   // At least, as far as draws tell: where a log density is rounding alone it may be anything.
   std::vector<double> elbo(runners.size(), -std::numeric_limits<double>::infinity());
   try {
@@ -191,14 +192,16 @@ Refinement DefaultRun::compare(std::vector<Refinement> runners, const std::vecto
         reports_[candidates[i].search].elbo = elbo[i];
         continue;
       }
-      const ElboEstimate found = estimate_elbo(evaluator_, runners[i].posterior(), kRaceDraws, options_.seed);
+      ElboEstimate found = estimate_elbo(evaluator_, runners[i].posterior(), kRaceDraws, options_.seed);
+      // Where draws do not tell, a few of them being far out, few draws have led astray.
+      if (kRaceErrors * found.se > near && runners[i].go_back())
+        found = estimate_elbo(evaluator_, runners[i].posterior(), kRaceDraws, options_.seed);
       elbo[i] = found.elbo - kRaceErrors * found.se;
       reports_[candidates[i].search].elbo = found.elbo;
     }
   } catch (const Stopped&) {  // the best of those that were seen
   }
   const auto best = static_cast<std::size_t>(std::max_element(elbo.begin(), elbo.end()) - elbo.begin());
-  const double near = kRivalNats + kRivalShare * static_cast<double>(model_.dimension());
   for (std::size_t i = 0; i < runners.size(); ++i)
     if (i != best && elbo[i] > elbo[best] - near) rivals_.push_back(std::move(runners[i]));
   try {

@@ -26,6 +26,9 @@ constexpr double kElsewhereShare = .1;
 constexpr int kMassPlaces = 3;
 /// Draws of a mean-field Gaussian, by which it is compared with places on the way to a mode.
 constexpr Index kPlaceDraws = 100;
+/// A mixture is far from the posterior where its ELBO is lower than a mean-field Gaussian's by so many nats a
+/// parameter.
+constexpr double kFarShare = .1;
 /// Draws of the joint Gaussian, whose ELBO is below that of a mixture.
 constexpr Index kAroundDraws = 400;
 
@@ -41,6 +44,17 @@ Assessment far_mixture(Evaluator& evaluator, const GaussianMixture& mixture, std
            "importance weights of the mixture's draws vary so much that they say nothing of its means and "
            "sds");
   return out;
+}
+
+/// Means and sds are those of chains, but what is drawn is not near the posterior.
+void distrust_far(double mean_field_elbo, FitResult& result) {
+  result.trusted = false;
+  result.warnings.push_back(
+      {WarningKind::kFarFromGaussian,
+       fmt::format("means and sds are those of short chains of Hamiltonian Monte Carlo, but draws of the "
+                   "approximation are far from the posterior: its ELBO is {:.0f} nats below that of a "
+                   "mean-field Gaussian; sample this model by MCMC",
+                   mean_field_elbo - result.elbo)});
 }
 
 /// The largest distance of a mean, in sds of the mixture.
@@ -76,7 +90,7 @@ bool DefaultRun::fit_hierarchical() {
       return false;
     }
     std::optional<MeanField> other;
-    if (is_without_doubt(*found) || settles_by_chains(*found)) {
+    if (is_without_doubt(*found) || settles_by_chains(*found, *mass)) {
       other = mass_elsewhere(*found, *mass);
       if (!other) {
         hierarchical_ = std::move(found);
@@ -99,7 +113,7 @@ bool DefaultRun::is_without_doubt(const MixtureFound& found) {
   return found.weights || !below(found.assessed->assessment, found.around);
 }
 
-bool DefaultRun::settles_by_chains(const MixtureFound& found) {
+bool DefaultRun::settles_by_chains(const MixtureFound& found, const MeanField& mass) {
   if (!found.mixture) return false;
   Assessment assessment =
       found.assessed ? found.assessed->assessment : far_mixture(evaluator_, *found.mixture, options_.seed);
@@ -108,6 +122,9 @@ bool DefaultRun::settles_by_chains(const MixtureFound& found) {
   FitResult result = result_of(found, std::move(assessment),
                                "whose means and sds are those of short chains of Hamiltonian Monte Carlo");
   if (!settle_by_chains(evaluator_, options_, result)) return false;
+  const double mean_field = elbo_of(mass);
+  if (result.elbo < mean_field - kFarShare * static_cast<double>(model_.dimension()))
+    distrust_far(mean_field, result);
   by_chains_ = std::move(result);
   return true;
 }
@@ -153,15 +170,19 @@ const MixtureFound* DefaultRun::early_mixture() {
 }
 
 // Its own ELBO is that of the draws to which it was fitted.
-void DefaultRun::keep_place(const MeanField& first) {
-  const Index m = first.mean.size();
-  PathPoint centre{first.mean, Vector(m), 0};
-  centre.log_density = evaluator_.evaluate(centre.theta, centre.gradient);
-  const Gaussian q = Gaussian::low_rank(first.mean, Matrix(m, 0), first.sd);
+double DefaultRun::elbo_of(const MeanField& mass) {
+  const Gaussian q = Gaussian::low_rank(mass.mean, Matrix(mass.mean.size(), 0), mass.sd);
   const ElboEstimate estimate = estimate_elbo(evaluator_, q, kPlaceDraws, options_.seed);
-  if (!std::isfinite(centre.log_density) || estimate.rejected > 0) return;
-  search_.on_path = PathPlace{
-      {std::move(centre), first.mean, estimate.elbo, first.sd}, -std::numeric_limits<double>::infinity(), 0};
+  return estimate.rejected > 0 ? -std::numeric_limits<double>::infinity() : estimate.elbo;
+}
+
+void DefaultRun::keep_place(const MeanField& first) {
+  PathPoint centre{first.mean, Vector(first.mean.size()), 0};
+  centre.log_density = evaluator_.evaluate(centre.theta, centre.gradient);
+  const double elbo = elbo_of(first);
+  if (!std::isfinite(centre.log_density) || !std::isfinite(elbo)) return;
+  search_.on_path =
+      PathPlace{{std::move(centre), first.mean, elbo, first.sd}, -std::numeric_limits<double>::infinity(), 0};
 }
 
 void DefaultRun::keep_candidate(const Gaussian& around) {

@@ -342,6 +342,8 @@ void Refinement::step() {
   }
 }
 
+bool Refinement::go_back() { return state_->return_to_best(); }
+
 Refinement::Refinement(Evaluator& evaluator, GaussianStart start, std::uint64_t seed, double tolerance)
     : state_(std::make_unique<State>(evaluator, std::move(start), seed, tolerance)) {}
 Refinement Refinement::converged_at(Evaluator& evaluator, GaussianStart best, std::uint64_t seed,

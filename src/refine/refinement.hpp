@@ -47,6 +47,9 @@ class Refinement {
 
   /// One batch and one step of mean and covariance; at the end of a window, decisions.
   void step();
+  /// To the best iterate, by its own batch, with more draws from there on. False where there is none, or
+  /// where it has gone back too often.
+  bool go_back();
   RefinementStatus status() const;
   /// Why it ended, in a sentence.
   const std::string& stop_detail() const;

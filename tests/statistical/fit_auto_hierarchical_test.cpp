@@ -347,5 +347,80 @@ TEST(FitAutoHierarchical, SpeciesThatWereNotSeenLeaveTheScaleRight) {
   }
 }
 
+/// A level and a slope that walk, and twelve months around zero, all non-centred: y_t = level_t + s_c
+/// season_(t mod 12) + normal(0, sigma), with level_t - level_(t-1) = slope_t + s_b step_t and slope_t -
+/// slope_(t-1) = .1 s_a bend_t. theta = (log s_a, s_b, s_c, sigma; start; bend, step, season), the four
+/// half-normal(1), the others normal. Given these four all else is normal, but no mixture of Gaussians of
+/// affordable size follows how.
+class TrendAndSeason {
+ public:
+  explicit TrendAndSeason(Index months) : y_(months) {
+    Matrix noise(months, 3);
+    Noise(1, NoiseStream::kRandomPoint).fill(0, 0, noise);
+    double level = 0, slope = 0;
+    for (Index t = 0; t < months; ++t) {
+      slope += .02 * noise(t, 0);
+      level += slope + .2 * noise(t, 1);
+      y_(t) = level + .8 * std::sin(static_cast<double>(5 * (t % kMonths))) + .5 * noise(t, 2);
+    }
+  }
+
+  auto model() const {
+    return make_model(5 + 2 * y_.size() + kMonths,
+                      [months = *this](ConstVectorRef theta, VectorRef gradient) {
+                        return months.log_density(theta, gradient);
+                      });
+  }
+
+ private:
+  static constexpr Index kMonths = 12;
+
+  double log_density(ConstVectorRef theta, VectorRef gradient) const {
+    const Index n = y_.size();
+    const Eigen::Array4d scale = theta.head<4>().array().exp();
+    const auto bend = theta.segment(5, n), step = theta.segment(5 + n, n), season = theta.tail(kMonths);
+    Vector error(n);
+    double level = theta(4), slope = 0;
+    for (Index t = 0; t < n; ++t) {
+      slope += .1 * scale(0) * bend(t);
+      level += slope + scale(1) * step(t);
+      error(t) = (y_(t) - level - scale(2) * season(t % kMonths)) / scale(3);
+    }
+    gradient = -theta;
+    double by_level = 0, by_slope = 0;  // what all later errors say of one's change
+    for (Index t = n - 1; t >= 0; --t) {
+      by_level += error(t) / scale(3);
+      by_slope += by_level;
+      gradient(5 + t) += .1 * scale(0) * by_slope;
+      gradient(5 + n + t) += scale(1) * by_level;
+      gradient(5 + 2 * n + t % kMonths) += scale(2) * error(t) / scale(3);
+    }
+    gradient(4) = by_level - theta(4) / 4;
+    const auto by_scale = [](const auto& effects, const auto& all) { return effects.dot(all + effects); };
+    gradient.head<4>() = 1 - scale.square();
+    gradient(0) += by_scale(bend, gradient.segment(5, n));
+    gradient(1) += by_scale(step, gradient.segment(5 + n, n));
+    gradient(2) += by_scale(season, gradient.tail(kMonths));
+    gradient(3) += error.squaredNorm() - static_cast<double>(n);
+    return -.5 * (error.squaredNorm() + theta.tail(2 * n + kMonths).squaredNorm() + theta(4) * theta(4) / 4 +
+                  scale.square().sum()) +
+           theta.head<4>().sum() - static_cast<double>(n) * theta(3);
+  }
+
+  Vector y_;
+};
+
+// Its means and sds may be those of chains: that does not make its draws draws of the posterior.
+TEST(FitAutoHierarchical, WhatIsTrustedIsNotFarBelowAMeanFieldGaussian) {
+  const TrendAndSeason months(40);
+  FitOptions mean_field;
+  mean_field.rank = 0;
+  mean_field.shape = ShapeChoice::kGaussian;
+  const FitResult simple = fit(months.model(), mean_field);
+  const FitResult result = fit(months.model(), {});
+  const auto m = static_cast<double>(months.model().dimension());
+  EXPECT_TRUE(!result.trusted || result.elbo > simple.elbo - .1 * m) << result.elbo << " " << simple.elbo;
+}
+
 }  // namespace
 }  // namespace magva

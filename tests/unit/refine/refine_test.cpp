@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/elbo.hpp"
 #include "core/noise.hpp"
 #include "refine/low_rank_covariance.hpp"
 #include "refine/low_rank_differential.hpp"
@@ -237,6 +238,24 @@ TEST(Refinement, ConvergesToAGaussianPosteriorFromAPoorStart) {
     EXPECT_NEAR(refinement.posterior().mean()(i), static_cast<double>(i), .1 * sd(i));
     EXPECT_NEAR(refinement.posterior().sd()(i), sd(i), .1 * sd(i));
   }
+}
+
+TEST(Refinement, GoesBackToItsBestIterateWithMorePairs) {
+  const auto model = targets::chain(5);
+  Evaluator evaluator(model, 1);
+  const Vector sd = (Vector::LinSpaced(5, -3, 3) * std::log(10.)).array().exp();
+  const Vector mean = Vector::LinSpaced(5, 0, 4) + 3 * sd;
+  const Matrix precision = sd.cwiseAbs2().cwiseInverse().asDiagonal();
+  const Gaussian first = Gaussian::dense(mean, sd.asDiagonal());
+  Refinement refinement(evaluator, {mean, make_full_rank(precision), nullptr}, 1, .1);
+  EXPECT_FALSE(refinement.go_back());  // there is none yet
+  for (int k = 0; k < 12; ++k) refinement.step();
+  const Index pairs = refinement.pairs();
+  EXPECT_TRUE(refinement.go_back());
+  EXPECT_EQ(refinement.pairs(), 2 * pairs);
+  const auto elbo = [&](const Gaussian& q) { return estimate_elbo(model, q, 400, 1, 1); };
+  const ElboEstimate before = elbo(first), after = elbo(refinement.posterior());
+  EXPECT_GT(after.elbo - 3 * after.se, before.elbo + 3 * before.se);
 }
 
 // Standard normals with fine ripples, whose gradients are off by 100 sin(1000 theta): all of it is noise, and
