@@ -27,7 +27,8 @@ nlohmann::json threads_scaling(Index rows, Index cols, Index draws);
 /// The default with growing budgets of gradients: seconds and the exact ELBO of each, and the best known.
 nlohmann::json default_elbo_over_time(const TaskProblem& problem, const std::filesystem::path& folder);
 
-/// Whole fits by the default to 'converged', with draws and without.
+/// Whole fits by the default to 'converged': with draws, of a model that tells no more than its density and
+/// of one that tells its curvature, and without draws.
 nlohmann::json exact_over_draws(const TaskProblem& problem);
 /// A full-rank fit without draws; data and mean go to `folder` for the peers.
 nlohmann::json exact_full_rank(const TaskProblem& problem, const std::filesystem::path& folder);
