@@ -81,9 +81,8 @@ class DefaultRun {
   bool fit_hierarchical();
   /// Whether weights leave nothing of it in doubt.
   bool is_without_doubt(const MixtureFound& found);
-  /// Whether short chains leave nothing of its means and sds in doubt; it is then `by_chains_`. `mass` is
-  /// that from which it was found.
-  bool settles_by_chains(const MixtureFound& found, const MeanField& mass);
+  /// Whether short chains leave no mean or sd of it in doubt; it is then `by_chains_`.
+  bool settles_by_chains(const MixtureFound& found);
   /// Where searches from elsewhere find other mass than that of a mixture that was found from `first`.
   std::optional<MeanField> mass_elsewhere(const MixtureFound& found, const MeanField& first);
   bool is_elsewhere(const MixtureFound& found, const MeanField& first, const MeanField& other);
@@ -92,8 +91,6 @@ class DefaultRun {
   void keep_candidate(const Gaussian& around);
   /// What was found first and left a doubt; null where there is none.
   const MixtureFound* early_mixture();
-  /// Minus infinity where a draw has no log density.
-  double elbo_of(const MeanField& mass);
   /// Where the mass is, for the search: its modes may be far from it, or spikes.
   void keep_place(const MeanField& first);
   FitResult result_of(const MixtureFound& found, Assessment assessment, std::string_view why);

@@ -26,16 +26,19 @@ constexpr double kElsewhereShare = .1;
 constexpr int kMassPlaces = 3;
 /// Draws of a mean-field Gaussian, by which it is compared with places on the way to a mode.
 constexpr Index kPlaceDraws = 100;
-/// A mixture is far from the posterior where its ELBO is lower than a mean-field Gaussian's by so many nats a
-/// parameter.
+/// A part of a mixture is far from the posterior where the mean log weight of draws is below their median by
+/// so many nats a parameter.
 constexpr double kFarShare = .1;
 /// Draws of the joint Gaussian, whose ELBO is below that of a mixture.
 constexpr Index kAroundDraws = 400;
 
-/// What is known of a mixture whose weights say only that the posterior is not near it.
-Assessment far_mixture(Evaluator& evaluator, const GaussianMixture& mixture, std::uint64_t seed) {
+Vector log_weights(Evaluator& evaluator, const GaussianMixture& mixture, std::uint64_t seed) {
   const Matrix theta = mixture.draws(kAroundDraws, seed + 8);
-  const Vector weights = evaluator.evaluate_values(theta) - mixture.log_density(theta);
+  return evaluator.evaluate_values(theta) - mixture.log_density(theta);
+}
+
+/// What is known of a mixture whose weights say only that the posterior is not near it.
+Assessment far_mixture(const Vector& weights) {
   Assessment out;
   out.elbo = weights.mean();
   out.elbo_se = std::sqrt((weights.array() - out.elbo).square().mean() / static_cast<double>(weights.size()));
@@ -46,15 +49,20 @@ Assessment far_mixture(Evaluator& evaluator, const GaussianMixture& mixture, std
   return out;
 }
 
-/// Means and sds are those of chains, but what is drawn is not near the posterior.
-void distrust_far(double mean_field_elbo, FitResult& result) {
+/// Means and sds may be those of chains: a mixture of which a part is far from the posterior is not to be
+/// drawn from.
+void distrust_far_part(Vector weights, FitResult& result) {
+  const auto middle = weights.begin() + weights.size() / 2;
+  std::nth_element(weights.begin(), middle, weights.end());
+  const double below = *middle - weights.mean();
+  if (!(below > kFarShare * static_cast<double>(result.posterior.dimension()))) return;
   result.trusted = false;
   result.warnings.push_back(
       {WarningKind::kFarFromGaussian,
-       fmt::format("means and sds are those of short chains of Hamiltonian Monte Carlo, but draws of the "
-                   "approximation are far from the posterior: its ELBO is {:.0f} nats below that of a "
-                   "mean-field Gaussian; sample this model by MCMC",
-                   mean_field_elbo - result.elbo)});
+       fmt::format("means and sds are those of short chains of Hamiltonian Monte Carlo, but a part of what "
+                   "is drawn from the mixture is far from the posterior: the mean log weight of its draws "
+                   "is {:.0f} nats below their median; sample this model by MCMC",
+                   below)});
 }
 
 /// The largest distance of a mean, in sds of the mixture.
@@ -90,7 +98,7 @@ bool DefaultRun::fit_hierarchical() {
       return false;
     }
     std::optional<MeanField> other;
-    if (is_without_doubt(*found) || settles_by_chains(*found, *mass)) {
+    if (is_without_doubt(*found) || settles_by_chains(*found)) {
       other = mass_elsewhere(*found, *mass);
       if (!other) {
         hierarchical_ = std::move(found);
@@ -113,18 +121,17 @@ bool DefaultRun::is_without_doubt(const MixtureFound& found) {
   return found.weights || !below(found.assessed->assessment, found.around);
 }
 
-bool DefaultRun::settles_by_chains(const MixtureFound& found, const MeanField& mass) {
+bool DefaultRun::settles_by_chains(const MixtureFound& found) {
   if (!found.mixture) return false;
-  Assessment assessment =
-      found.assessed ? found.assessed->assessment : far_mixture(evaluator_, *found.mixture, options_.seed);
+  Vector weights;
+  if (!found.assessed) weights = log_weights(evaluator_, *found.mixture, options_.seed);
+  Assessment assessment = found.assessed ? found.assessed->assessment : far_mixture(weights);
   if (!std::isfinite(assessment.elbo)) return false;
   control_.enter(Phase::kAssessment);
   FitResult result = result_of(found, std::move(assessment),
                                "whose means and sds are those of short chains of Hamiltonian Monte Carlo");
   if (!settle_by_chains(evaluator_, options_, result)) return false;
-  const double mean_field = elbo_of(mass);
-  if (result.elbo < mean_field - kFarShare * static_cast<double>(model_.dimension()))
-    distrust_far(mean_field, result);
+  if (!found.assessed) distrust_far_part(std::move(weights), result);
   by_chains_ = std::move(result);
   return true;
 }
@@ -170,19 +177,15 @@ const MixtureFound* DefaultRun::early_mixture() {
 }
 
 // Its own ELBO is that of the draws to which it was fitted.
-double DefaultRun::elbo_of(const MeanField& mass) {
-  const Gaussian q = Gaussian::low_rank(mass.mean, Matrix(mass.mean.size(), 0), mass.sd);
-  const ElboEstimate estimate = estimate_elbo(evaluator_, q, kPlaceDraws, options_.seed);
-  return estimate.rejected > 0 ? -std::numeric_limits<double>::infinity() : estimate.elbo;
-}
-
 void DefaultRun::keep_place(const MeanField& first) {
-  PathPoint centre{first.mean, Vector(first.mean.size()), 0};
+  const Index m = first.mean.size();
+  PathPoint centre{first.mean, Vector(m), 0};
   centre.log_density = evaluator_.evaluate(centre.theta, centre.gradient);
-  const double elbo = elbo_of(first);
-  if (!std::isfinite(centre.log_density) || !std::isfinite(elbo)) return;
-  search_.on_path =
-      PathPlace{{std::move(centre), first.mean, elbo, first.sd}, -std::numeric_limits<double>::infinity(), 0};
+  const Gaussian q = Gaussian::low_rank(first.mean, Matrix(m, 0), first.sd);
+  const ElboEstimate estimate = estimate_elbo(evaluator_, q, kPlaceDraws, options_.seed);
+  if (!std::isfinite(centre.log_density) || estimate.rejected > 0) return;
+  search_.on_path = PathPlace{
+      {std::move(centre), first.mean, estimate.elbo, first.sd}, -std::numeric_limits<double>::infinity(), 0};
 }
 
 void DefaultRun::keep_candidate(const Gaussian& around) {

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 #include <Eigen/Cholesky>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <utility>
 #include <vector>
 
+#include "core/elbo.hpp"
 #include "core/noise.hpp"
 #include "fit/runs.hpp"
 #include "magva/fit.hpp"
@@ -410,16 +412,16 @@ class TrendAndSeason {
   Vector y_;
 };
 
-// Its means and sds may be those of chains: that does not make its draws draws of the posterior.
-TEST(FitAutoHierarchical, WhatIsTrustedIsNotFarBelowAMeanFieldGaussian) {
+// Its means and sds may be those of chains: that does not make its draws draws of the posterior. Of a
+// mixture with 97 parameters that is near the posterior the mean log weight is a nat or so below the median.
+TEST(FitAutoHierarchical, NoPartOfWhatIsTrustedIsFarFromThePosterior) {
   const TrendAndSeason months(40);
-  FitOptions mean_field;
-  mean_field.rank = 0;
-  mean_field.shape = ShapeChoice::kGaussian;
-  const FitResult simple = fit(months.model(), mean_field);
   const FitResult result = fit(months.model(), {});
-  const auto m = static_cast<double>(months.model().dimension());
-  EXPECT_TRUE(!result.trusted || result.elbo > simple.elbo - .1 * m) << result.elbo << " " << simple.elbo;
+  const Matrix draws = result.posterior.best().draws(1000, 1);
+  Vector weights = log_densities(months.model(), draws, 1) - result.posterior.best().log_density(draws);
+  std::sort(weights.begin(), weights.end());
+  const double below = weights(weights.size() / 2) - weights.mean();
+  EXPECT_TRUE(!result.trusted || below < .2 * static_cast<double>(draws.rows())) << below;
 }
 
 }  // namespace
