@@ -28,6 +28,9 @@ constexpr double kFlatNats = .05;
 /// Per doubled radius the fall itself doubles where tails are exponential and stays where they are a power
 /// law.
 constexpr double kHeavyGrowth = 1.5;
+/// Where they look like a power law they are probed at so many radii more: what falls to a bound at first, as
+/// a likelihood does along a bounded scale, may hide the exponential that is left.
+constexpr int kFartherRadii = 3;
 /// A log density that has fallen by more than this at the last radius has light tails in all but name; and
 /// one that falls like a logarithm only after it has fallen by more than kEmptyFall at the first radius has
 /// no mass there, if the logarithm falls fast enough for a finite mass.
@@ -111,6 +114,18 @@ Vector tail_points() {
   return out;
 }
 
+/// Whether it looks like a power law farther out, too, or cannot be told. `side`: 1 or -1.
+bool stays_heavy(Evaluator& evaluator, const Gaussian& q, const Vector& direction, double side) {
+  Vector points(kFartherRadii + 2);
+  for (Index k = 0; k < points.size(); ++k)
+    points(k) = side * std::ldexp(kFirstTailRadius, static_cast<int>(k) + kTailRadii - 2);
+  const Vector height = evaluator.evaluate_lines(q.mean(), direction, points).col(0);
+  if (!height.allFinite()) return true;
+  for (Index k = 2; k < points.size(); ++k)
+    if (height(k - 1) - height(k) >= kHeavyGrowth * (height(k - 2) - height(k - 1))) return false;
+  return true;
+}
+
 }  // namespace
 
 TailReport probe_tails(Evaluator& evaluator, const Gaussian& q) {
@@ -125,7 +140,10 @@ TailReport probe_tails(Evaluator& evaluator, const Gaussian& q) {
   for (std::size_t j = 0; j < probed.size(); ++j)
     for (Index side = 0; side < 2; ++side) {
       const TailKind kind = classify(fall.col(static_cast<Index>(j)).data() + side * kTailRadii);
-      if (kind > report.kind) report = {kind, probed[j].name};
+      if (!(kind > report.kind)) continue;
+      if (kind == TailKind::kHeavy && !stays_heavy(evaluator, q, probed[j].direction, side == 0 ? 1 : -1))
+        continue;
+      report = {kind, probed[j].name};
     }
   return report;
 }

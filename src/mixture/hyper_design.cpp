@@ -24,6 +24,9 @@ constexpr double kOtherCentre = 3;
 constexpr double kMostAxisSd = 3;
 constexpr double kAxisEndFall = 5;
 constexpr int kMostOnSide = 16;
+/// Of the second moment on one side of an axis, what may lie beyond the last point where the walk cannot go
+/// on.
+constexpr double kMostMomentBeyond = .05;
 /// Between two points at which it differs by more nats there are others, at halves of the way.
 constexpr double kMostStepDown = 2.5;
 constexpr int kMostHalves = 3;
@@ -160,11 +163,31 @@ bool HyperDesign::walk_side(const Vector& unit, std::size_t from, double sd) {
     const double fall = highest - now - 2 * std::log(std::max(1., place / sd));
     if (fall > kAxisEndFall) return true;
     if (k >= kEvenOnSide) spacing *= kNodeGrowth;
-    if (!step(unit, place, spacing, from)) return fall > kAxisEndFall / 2;
+    if (!step(unit, place, spacing, from)) break;
     const std::size_t before = std::exchange(from, nodes_.size() - 1);
     fill(before, from);
   }
-  return highest > nodes_.front().log_mass() + kOtherCentre;
+  // Far out the others may be too near to each other for any Gaussian that can be computed.
+  return share_beyond(unit) < kMostMomentBeyond || highest > nodes_.front().log_mass() + kOtherCentre;
+}
+
+double HyperDesign::share_beyond(const Vector& unit) const {
+  std::vector<std::pair<double, double>> side;  // how far out, and the mass there
+  for (const HyperNode& node : nodes_) {
+    const double out = node.place.dot(unit);
+    if (out >= 0 && out == node.place.cwiseAbs().sum())
+      side.emplace_back(out, std::exp(node.log_mass() - nodes_.front().log_mass()));
+  }
+  std::sort(side.begin(), side.end());
+  const auto square = [](const auto& at) { return at.first * at.first * at.second; };
+  double known = 0;
+  for (std::size_t k = 1; k < side.size(); ++k)
+    known += .5 * (square(side[k - 1]) + square(side[k])) * (side[k].first - side[k - 1].first);
+  const auto [before, last] = std::pair(side[side.size() - 2], side.back());
+  const double slope = std::log(before.second / last.second) / (last.first - before.first);
+  if (!(slope > 0)) return std::numeric_limits<double>::infinity();
+  const double far = slope * last.first;
+  return square(last) / slope * (1 + 2 / far + 2 / (far * far)) / known;
 }
 
 bool HyperDesign::step(const Vector& unit, double& place, double& spacing, std::size_t from) {

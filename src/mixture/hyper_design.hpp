@@ -55,6 +55,9 @@ class HyperDesign {
   bool walk(Index axis);
   /// Further and further out, with points between where the mass falls steeply.
   bool walk_side(const Vector& unit, std::size_t from, double sd);
+  /// Of the second moment on that side of an axis, what lies beyond the last node if the mass goes on falling
+  /// exponentially, as it does there.
+  double share_beyond(const Vector& unit) const;
   /// A shorter one where the others cannot be followed so far at once.
   bool step(const Vector& unit, double& place, double& spacing, std::size_t from);
   /// Halves the way between two nodes until the step down from the first is small enough.

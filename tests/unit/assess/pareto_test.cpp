@@ -128,6 +128,14 @@ TEST(Tails, AreToldApart) {
     return -theta.cwiseAbs().sum();
   });
   EXPECT_EQ(kind(laplace, q3), TailKind::kLight);
+  // Like a power law up to 128 sds, where the exponential is still the less.
+  const auto bounded = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
+    const double t = theta(0);
+    gradient(0) = -.05 * (t > 0 ? 1 : -1) - 4 * t / (1 + t * t);
+    return -.05 * std::abs(t) - 2 * std::log1p(t * t);
+  });
+  EXPECT_EQ(kind(bounded, Gaussian::low_rank(Vector::Zero(1), Matrix(1, 0), Vector::Ones(1))),
+            TailKind::kLight);
   // It falls like a logarithm, but only where nothing is left.
   const auto student30 = make_model(1, [](ConstVectorRef theta, VectorRef gradient) {
     const double t2 = theta(0) * theta(0);
