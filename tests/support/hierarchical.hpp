@@ -37,7 +37,17 @@ struct Moments {
   Vector mean, sd;
 };
 
-/// Given log sd everything is normal: sums over a grid of it.
+/// log p(t), up to a constant, of the marginal density of t = log sd: given it everything is normal.
+inline double log_marginal(const Groups& groups, double t) {
+  const double total = std::exp(2 * t) + groups.noise;
+  const auto count = static_cast<double>(groups.y.size());
+  const double precision = .25 + count / total;
+  const double mu = groups.y.sum() / total / precision;
+  return t - .5 * std::exp(2 * t) - .5 * count * std::log(total) - .5 * std::log(precision) -
+         .5 * groups.y.squaredNorm() / total + .5 * precision * mu * mu;
+}
+
+/// Sums over a grid of log sd.
 inline Moments exact_moments(const Groups& groups) {
   const auto count = static_cast<double>(groups.y.size());
   const Index m = groups.y.size() + 2;
@@ -48,9 +58,7 @@ inline Moments exact_moments(const Groups& groups) {
     const double total = sd * sd + groups.noise;
     const double precision = .25 + count / total;
     const double mu = groups.y.sum() / total / precision;
-    const double log_mass = t - .5 * sd * sd - .5 * count * std::log(total) - .5 * std::log(precision) -
-                            .5 * groups.y.squaredNorm() / total + .5 * precision * mu * mu;
-    const double weight = std::exp(log_mass);
+    const double weight = std::exp(log_marginal(groups, t));
     Vector mean(m), variance(m);
     mean << mu, t, sd / total * (groups.y.array() - mu).matrix();
     variance.setConstant(groups.noise / total + std::pow(sd / total, 2) / precision);

@@ -11,22 +11,12 @@
 namespace magva {
 namespace {
 
-/// log p(t) and its two derivatives, by differences, of the marginal density of t = log sd.
-double log_marginal(const test::Groups& groups, double t) {
-  const double total = std::exp(2 * t) + groups.noise;
-  const auto count = static_cast<double>(groups.y.size());
-  const double precision = .25 + count / total;
-  const double mu = groups.y.sum() / total / precision;
-  return t - .5 * std::exp(2 * t) - .5 * count * std::log(total) - .5 * std::log(precision) -
-         .5 * groups.y.squaredNorm() / total + .5 * precision * mu * mu;
-}
-
 /// By halving an interval in which the derivative changes its sign.
 double marginal_mode(const test::Groups& groups) {
   double low = -6, high = 3;
   while (high - low > 1e-6) {
     const double t = .5 * (low + high);
-    (log_marginal(groups, t + 1e-4) > log_marginal(groups, t - 1e-4) ? low : high) = t;
+    (test::log_marginal(groups, t + 1e-4) > test::log_marginal(groups, t - 1e-4) ? low : high) = t;
   }
   return low;
 }
@@ -38,8 +28,8 @@ TEST(HyperMode, IsThatOfTheMarginalDensity) {
     const test::Groups groups = test::simulated_groups(60, sd, .3, 11);
     const double exact = marginal_mode(groups);
     const double h = 1e-3;
-    const double bend =
-        2 * log_marginal(groups, exact) - log_marginal(groups, exact + h) - log_marginal(groups, exact - h);
+    const double bend = 2 * test::log_marginal(groups, exact) - test::log_marginal(groups, exact + h) -
+                        test::log_marginal(groups, exact - h);
     const double marginal_sd = h / std::sqrt(bend);
     const auto model = groups.model();
     Evaluator evaluator(model, 1);
